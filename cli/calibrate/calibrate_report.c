@@ -13,12 +13,6 @@
 #include "model/base/memory.h"
 #include "model/spec/json_text.h"
 
-const char *calibration_title(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
-}
-
 /* --- errors -------------------------------------------------------------------------------------------------------- */
 
 static void error_rows(const struct calibration *c, struct table *table, size_t group, bool held_out)

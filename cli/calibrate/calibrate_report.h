@@ -5,6 +5,7 @@
 #define MSIM_CLI_CALIBRATE_CALIBRATE_REPORT_H
 
 #include <jansson.h>
+#include <string.h>
 
 #include "cli/options/command.h"
 #include "sim/search/calibration.h"
@@ -19,7 +20,11 @@ void calibration_warn_of_misfit(const struct calibration *calibration, struct di
 /* A fit that predicts a group of its rows worse than the base: a warning, or the error of an entry that is not written. */
 MUST_CHECK enum status calibration_check_better(const struct calibration *calibration, bool writes, struct diags *diags);
 /* A table's name without its folder. */
-const char *calibration_title(const char *path);
+static inline const char *calibration_title(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
+}
 /* Runs that the fit leaves more than 10 % off, the worst first: a table after the report, a list of objects. */
 void calibration_write_worst(const struct calibration *calibration, const struct invocation *call);
 json_t *calibration_json_worst(const struct calibration *calibration);

@@ -23,9 +23,6 @@ json_t *fabric_result(const struct invocation *call, const struct fabric *fabric
 
 const char *const load_pattern_choices[] = {"permutation", "ring", "shift", "incast", "all_to_all", NULL};
 
-const char *const load_told_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
-const char *const load_told_keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
-
 static void heading_write(struct invocation *call, const struct load_summary *summary)
 {
     char time[32], fair[48] = "", demand[32];

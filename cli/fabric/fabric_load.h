@@ -50,9 +50,6 @@ extern const char *const load_pattern_choices[];
          .help = "load: repeat with N seeds and report means"},                                                                  \
         FILE_ROW("link-map", LOAD_GROUP, "load: write the traffic of every link, for the last seed, as CSV; msim plot draws it")
 
-/* Names of the values of struct load_summary. */
-extern const char *const load_told_names[N_TOLD], *const load_told_keys[N_TOLD];
-
 /* A result with the fabric it is of. */
 json_t *fabric_result(const struct invocation *call, const struct fabric *fabric);
 MUST_CHECK enum status fabric_load(struct invocation *call, const struct fabric *fabric, int queue_pairs);

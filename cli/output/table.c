@@ -110,14 +110,6 @@ void table_write_csv(const struct table *table, FILE *out)
     }
 }
 
-void table_write(const struct table *table, const struct invocation *call)
-{
-    if (call->format == FORMAT_CSV)
-        table_write_csv(table, call->out);
-    else
-        table_write_text(table, call);
-}
-
 void table_free(struct table *table)
 {
     for (size_t i = 0; i < table->n_columns; i++) {

@@ -303,3 +303,11 @@ void table_write_text(const struct table *table, const struct invocation *call)
     free(tints);
     view_free(&view);
 }
+
+void table_write(const struct table *table, const struct invocation *call)
+{
+    if (call->format == FORMAT_CSV)
+        table_write_csv(table, call->out);
+    else
+        table_write_text(table, call);
+}

@@ -5,6 +5,8 @@
 #include <string.h>
 
 const double load_quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
+const char *const load_told_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
+const char *const load_told_keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
 
 void load_told(const double *values, size_t n, double *told)
 {

@@ -19,6 +19,8 @@
 /* The values of connections: those at load_quantiles, and last the mean. */
 enum { N_QUANTILES = 6, N_TOLD = N_QUANTILES + 1 };
 extern const double load_quantiles[N_QUANTILES];
+/* Their names in tables, and their keys in JSON. */
+extern const char *const load_told_names[N_TOLD], *const load_told_keys[N_TOLD];
 /* Of values[n], ascending, into told[N_TOLD]. */
 void load_told(const double *values, size_t n, double *told);
 
