@@ -45,35 +45,35 @@ static struct comparison comparison_of(const struct compared *row)
     };
 }
 
-static void predict_rows(struct comparing *comparing, struct invocation *call)
+static void predict_rows(struct comparison_set *set, struct invocation *call)
 {
     double start = clock_seconds();
     struct progress progress = progress_begin(call, "runs");
-    for (size_t i = 0; i < comparing->n_rows; i++) {
-        struct compared *row = &comparing->rows[i];
-        predict(comparing->method, row, &call->diags);
-        comparing->n_illegal += !row->legal;
-        comparing->items[i] = comparison_of(row);
-        row->item = &comparing->items[i];
-        progress_update(&progress, (double)i, (double)comparing->n_rows);
+    for (size_t i = 0; i < set->n_rows; i++) {
+        struct compared *row = &set->rows[i];
+        predict(set->method, row, &call->diags);
+        set->n_illegal += !row->legal;
+        set->items[i] = comparison_of(row);
+        row->item = &set->items[i];
+        progress_update(&progress, (double)i, (double)set->n_rows);
     }
     progress_end(&progress);
-    comparing->seconds = clock_seconds() - start;
+    set->seconds = clock_seconds() - start;
 }
 
 /* --- tables -------------------------------------------------------------------------------------------------------- */
 
 /* All tables are read before any is predicted, so that all mistakes show in one go. */
-static enum status read_tables(struct comparing *comparing, struct invocation *call)
+static enum status read_tables(struct comparison_set *set, struct invocation *call)
 {
     enum status worst = STATUS_OK;
     operands_repeated(call);
-    comparing->tables = memory_new((size_t)call->n_operands, sizeof *comparing->tables);
-    comparing->paths = call->operands;
+    set->tables = memory_new((size_t)call->n_operands, sizeof *set->tables);
+    set->paths = call->operands;
     for (int i = 0; i < call->n_operands; i++) {
-        enum status status = measurement_table_read(call->operands[i], &comparing->tables[comparing->n_tables], &call->diags);
+        enum status status = measurement_table_read(call->operands[i], &set->tables[set->n_tables], &call->diags);
         if (status == STATUS_OK)
-            comparing->n_tables++;
+            set->n_tables++;
         else
             worst = status;
     }
@@ -81,38 +81,38 @@ static enum status read_tables(struct comparing *comparing, struct invocation *c
 }
 
 /* The rows of all tables; those whose case is `only` when that is not NULL. */
-static void collect_rows(struct comparing *comparing, const char *only)
+static void collect_rows(struct comparison_set *set, const char *only)
 {
     size_t n = 0;
-    for (size_t t = 0; t < comparing->n_tables; t++)
-        n += comparing->tables[t].n_items;
-    comparing->rows = memory_new(n, sizeof *comparing->rows);
-    comparing->items = memory_new(n, sizeof *comparing->items);
-    for (size_t t = 0; t < comparing->n_tables; t++) {
-        const struct measurement_table *table = &comparing->tables[t];
-        comparing->n_skipped += table->n_skipped;
+    for (size_t t = 0; t < set->n_tables; t++)
+        n += set->tables[t].n_items;
+    set->rows = memory_new(n, sizeof *set->rows);
+    set->items = memory_new(n, sizeof *set->items);
+    for (size_t t = 0; t < set->n_tables; t++) {
+        const struct measurement_table *table = &set->tables[t];
+        set->n_skipped += table->n_skipped;
         for (size_t i = 0; i < table->n_items; i++)
             if (!only || strcmp(table->items[i].name, only) == 0)
-                comparing->rows[comparing->n_rows++] = (struct compared){.run = &table->items[i], .table = comparing->paths[t]};
+                set->rows[set->n_rows++] = (struct compared){.run = &table->items[i], .table = set->paths[t]};
     }
 }
 
-static void note_gradients(const struct comparing *comparing, struct diags *diags)
+static void note_gradients(const struct comparison_set *set, struct diags *diags)
 {
     size_t runs[N_PRECISIONS] = {0};
-    for (size_t i = 0; i < comparing->n_rows; i++)
-        runs[comparing->rows[i].run->job.gradient_precision]++;
+    for (size_t i = 0; i < set->n_rows; i++)
+        runs[set->rows[i].run->job.gradient_precision]++;
     narrow_gradients_note(runs, diags);
 }
 
-static enum status no_such_case(const struct comparing *comparing, const char *name, struct diags *diags)
+static enum status no_such_case(const struct comparison_set *set, const char *name, struct diags *diags)
 {
     size_t n = 0, capacity = 0;
     const char **names = NULL;
-    for (size_t t = 0; t < comparing->n_tables; t++)
-        for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
+    for (size_t t = 0; t < set->n_tables; t++)
+        for (size_t i = 0; i < set->tables[t].n_items; i++) {
             names = memory_grow(names, &capacity, n + 1, sizeof *names);
-            names[n++] = comparing->tables[t].items[i].name;
+            names[n++] = set->tables[t].items[i].name;
         }
     char hint[128];
     diag_error(diags, PLACE_NONE, "--explain: no usable row has the case '%.60s'; %s", name,
@@ -121,83 +121,83 @@ static enum status no_such_case(const struct comparing *comparing, const char *n
     return STATUS_BAD_INPUT;
 }
 
-static void comparing_free(struct comparing *comparing)
+static void comparison_set_free(struct comparison_set *set)
 {
-    for (size_t i = 0; i < comparing->n_tables; i++)
-        measurement_table_free(&comparing->tables[i]);
-    free(comparing->tables);
-    free(comparing->rows);
-    free(comparing->items);
+    for (size_t i = 0; i < set->n_tables; i++)
+        measurement_table_free(&set->tables[i]);
+    free(set->tables);
+    free(set->rows);
+    free(set->items);
 }
 
 /* --- the command --------------------------------------------------------------------------------------------------- */
 
-static json_t *json_settings(const struct comparing *comparing)
+static json_t *json_settings(const struct comparison_set *set)
 {
     json_t *tables = json_array();
-    for (size_t i = 0; i < comparing->n_tables; i++)
-        json_array_append_new(tables, json_text(comparing->paths[i]));
+    for (size_t i = 0; i < set->n_tables; i++)
+        json_array_append_new(tables, json_text(set->paths[i]));
     json_t *settings =
-        json_pack("{s:o, s:s}", "tables", tables, "method", comparing->method == COMPARE_FORMULA ? "formula" : "simulation");
-    if (comparing->base)
-        json_object_set_new(settings, "base", json_text(comparing->base));
+        json_pack("{s:o, s:s}", "tables", tables, "method", set->method == COMPARE_FORMULA ? "formula" : "simulation");
+    if (set->base)
+        json_object_set_new(settings, "base", json_text(set->base));
     return settings;
 }
 
-static enum status write_results(const struct comparing *comparing, bool explain, struct invocation *call)
+static enum status write_results(const struct comparison_set *set, bool explain, struct invocation *call)
 {
     if (call->format == FORMAT_CSV) {
-        compare_write_csv(comparing, call->out);
+        compare_write_csv(set, call->out);
     } else if (call->format == FORMAT_JSON) {
         json_t *result = result_create(call, NULL);
-        json_object_set_new(result, "config", json_settings(comparing));
-        compare_fill_json(comparing, result);
+        json_object_set_new(result, "config", json_settings(set));
+        compare_fill_json(set, result);
         if (explain)
-            compare_explain_json(&comparing->rows[0], result);
+            compare_explain_json(&set->rows[0], result);
         return result_write(call, result);
     } else if (explain) {
-        compare_explain_text(&comparing->rows[0], call);
+        compare_explain_text(&set->rows[0], call);
     } else {
-        compare_write_text(comparing, call);
+        compare_write_text(set, call);
     }
     return STATUS_OK;
 }
 
-static enum status check_tolerance(const struct comparing *comparing, struct diags *diags)
+static enum status check_tolerance(const struct comparison_set *set, struct diags *diags)
 {
-    struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
-    if (comparing->tolerance < 0 || (total.n > 0 && total.mape_pct <= comparing->tolerance))
+    struct accuracy total = accuracy_total(set->items, set->n_rows);
+    if (set->tolerance < 0 || (total.n > 0 && total.mape_pct <= set->tolerance))
         return STATUS_OK;
     if (total.n == 0)
         diag_error(diags, PLACE_NONE, "no row could be compared, so --tolerance fails");
     else
         diag_error(diags, PLACE_NONE, "the mean absolute error, %.2f %%, exceeds the tolerance of %g %%", total.mape_pct,
-                   comparing->tolerance);
+                   set->tolerance);
     return STATUS_CHECK;
 }
 
-static enum status compare(struct comparing *comparing, struct invocation *call)
+static enum status compare(struct comparison_set *set, struct invocation *call)
 {
     const char *explain = option_text(call, "explain");
-    enum status status = read_tables(comparing, call);
+    enum status status = read_tables(set, call);
     if (status == STATUS_OK && option_given(call, "base"))
-        status = compare_take_base(comparing, call);
+        status = compare_take_base(set, call);
     if (status != STATUS_OK)
         return status;
-    compare_warn_of_repeats(comparing, &call->diags);
-    collect_rows(comparing, explain);
-    if (explain && comparing->n_rows == 0)
-        return no_such_case(comparing, explain, &call->diags);
-    if (comparing->n_rows == 0) {
-        diag_error(&call->diags, (struct place){.file = comparing->paths[0]}, "no usable row");
+    compare_warn_of_repeats(set, &call->diags);
+    collect_rows(set, explain);
+    if (explain && set->n_rows == 0)
+        return no_such_case(set, explain, &call->diags);
+    if (set->n_rows == 0) {
+        diag_error(&call->diags, (struct place){.file = set->paths[0]}, "no usable row");
         return STATUS_BAD_INPUT;
     }
     if (explain)
-        compare_note_others(comparing, &call->diags);
-    note_gradients(comparing, &call->diags);
-    predict_rows(comparing, call);
-    status = write_results(comparing, explain != NULL, call);
-    return status == STATUS_OK ? check_tolerance(comparing, &call->diags) : status;
+        compare_note_others(set, &call->diags);
+    note_gradients(set, &call->diags);
+    predict_rows(set, call);
+    status = write_results(set, explain != NULL, call);
+    return status == STATUS_OK ? check_tolerance(set, &call->diags) : status;
 }
 
 /* "15" or "15%"; -1 when it is neither. */
@@ -225,15 +225,15 @@ static enum status run(struct invocation *call)
 {
     if (option_given(call, "gpu") && !option_given(call, "base"))
         diag_note(&call->diags, PLACE_NONE, "--gpu has no effect without --base");
-    struct comparing comparing = {
+    struct comparison_set set = {
         .method = (enum compare_method)option_choice(call, "method"),
         .tolerance = option_text(call, "tolerance") ? percent_parse(option_text(call, "tolerance")) : -1,
         .worst = (int)option_count(call, "worst"),
         .all_rows = option_flag(call, "rows"),
         .by = (enum compare_by)option_choice(call, "by"),
     };
-    enum status status = compare(&comparing, call);
-    comparing_free(&comparing);
+    enum status status = compare(&set, call);
+    comparison_set_free(&set);
     return status;
 }
 

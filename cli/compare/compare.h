@@ -30,7 +30,7 @@ struct compared {
     double capacity; /* bytes a rank may use */
 };
 
-struct comparing {
+struct comparison_set {
     enum compare_method method;
     struct measurement_table *tables;
     const char **paths;
@@ -49,19 +49,19 @@ struct comparing {
 };
 
 /* --base: puts the rows of its GPU on it, before they are collected. */
-MUST_CHECK enum status compare_take_base(struct comparing *comparing, struct invocation *call);
+MUST_CHECK enum status compare_take_base(struct comparison_set *set, struct invocation *call);
 
 /* Warns of each table in which a case stands twice: which line, and how many there are. */
-void compare_warn_of_repeats(const struct comparing *comparing, struct diags *diags);
+void compare_warn_of_repeats(const struct comparison_set *set, struct diags *diags);
 /* --explain: which of several rows of its case is shown. */
-void compare_note_others(const struct comparing *comparing, struct diags *diags);
+void compare_note_others(const struct comparison_set *set, struct diags *diags);
 
 extern const struct result_table compare_keys[];
 
-void compare_write_text(const struct comparing *comparing, const struct invocation *call);
-void compare_write_csv(const struct comparing *comparing, FILE *out);
+void compare_write_text(const struct comparison_set *set, const struct invocation *call);
+void compare_write_csv(const struct comparison_set *set, FILE *out);
 /* The keys of a JSON result: summary, sources, gpus, kinds, rows. */
-void compare_fill_json(const struct comparing *comparing, json_t *result);
+void compare_fill_json(const struct comparison_set *set, json_t *result);
 /* One row in full, as text or under the key "explain". */
 void compare_explain_text(const struct compared *row, const struct invocation *call);
 void compare_explain_json(const struct compared *row, json_t *result);

@@ -23,12 +23,12 @@ static bool has_gpu(const struct table_gpus *gpus, const char *name)
     return false;
 }
 
-static struct table_gpus gpus_of(const struct comparing *comparing)
+static struct table_gpus gpus_of(const struct comparison_set *set)
 {
     struct table_gpus gpus = {0};
-    for (size_t t = 0; t < comparing->n_tables; t++)
-        for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
-            const char *name = comparing->tables[t].items[i].cluster.gpu.name;
+    for (size_t t = 0; t < set->n_tables; t++)
+        for (size_t i = 0; i < set->tables[t].n_items; i++) {
+            const char *name = set->tables[t].items[i].cluster.gpu.name;
             if (has_gpu(&gpus, name))
                 continue;
             gpus.names = memory_grow(gpus.names, &gpus.capacity, gpus.n + 1, sizeof *gpus.names);
@@ -88,7 +88,7 @@ static void report_no_rows(const struct table_gpus *gpus, const char *name, stru
                name, text);
 }
 
-enum status compare_take_base(struct comparing *comparing, struct invocation *call)
+enum status compare_take_base(struct comparison_set *set, struct invocation *call)
 {
     const char *base = option_text(call, "base");
     struct catalog_entry entry;
@@ -100,7 +100,7 @@ enum status compare_take_base(struct comparing *comparing, struct invocation *ca
         return STATUS_BAD_INPUT;
     }
     const char *name = entry.kind == CATALOG_CLUSTERS ? entry.cluster.gpu.name : entry.gpu.name;
-    struct table_gpus gpus = gpus_of(comparing);
+    struct table_gpus gpus = gpus_of(set);
     const char *gpu = gpu_meant(&gpus, call, name);
     if (!gpu)
         report_no_rows(&gpus, option_text(call, "gpu") ? option_text(call, "gpu") : name, &call->diags);
@@ -108,9 +108,9 @@ enum status compare_take_base(struct comparing *comparing, struct invocation *ca
     if (!gpu)
         return STATUS_BAD_INPUT;
     size_t n = 0, others = 0;
-    for (size_t t = 0; t < comparing->n_tables; t++)
-        for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
-            struct measurement *run = &comparing->tables[t].items[i];
+    for (size_t t = 0; t < set->n_tables; t++)
+        for (size_t i = 0; i < set->tables[t].n_items; i++) {
+            struct measurement *run = &set->tables[t].items[i];
             if (strcmp(run->cluster.gpu.name, gpu) == 0)
                 place(run, &entry), n++;
             else
@@ -118,6 +118,6 @@ enum status compare_take_base(struct comparing *comparing, struct invocation *ca
         }
     diag_note(&call->diags, PLACE_NONE, "--base: %zu row%s of %s %s predicted on %.60s%s", n, n == 1 ? "" : "s", gpu,
               n == 1 ? "is" : "are", base, others ? ", the others with their own entries" : "");
-    comparing->base = base;
+    set->base = base;
     return STATUS_OK;
 }

@@ -44,18 +44,18 @@ static void warn_of_table(const struct measurement_table *table, struct diags *d
     free(rows);
 }
 
-void compare_warn_of_repeats(const struct comparing *comparing, struct diags *diags)
+void compare_warn_of_repeats(const struct comparison_set *set, struct diags *diags)
 {
-    for (size_t t = 0; t < comparing->n_tables; t++)
-        warn_of_table(&comparing->tables[t], diags);
+    for (size_t t = 0; t < set->n_tables; t++)
+        warn_of_table(&set->tables[t], diags);
 }
 
-void compare_note_others(const struct comparing *comparing, struct diags *diags)
+void compare_note_others(const struct comparison_set *set, struct diags *diags)
 {
-    if (comparing->n_rows < 2)
+    if (set->n_rows < 2)
         return;
-    const struct compared *shown = &comparing->rows[0], *other = &comparing->rows[1];
-    diag_note(diags, PLACE_NONE, "--explain: %zu rows have the case '%.60s'; msim explains %s:%d, but not %s:%d%s",
-              comparing->n_rows, shown->run->name, shown->table, shown->run->at.line, other->table, other->run->at.line,
-              comparing->n_rows > 2 ? " and others" : "");
+    const struct compared *shown = &set->rows[0], *other = &set->rows[1];
+    diag_note(diags, PLACE_NONE, "--explain: %zu rows have the case '%.60s'; msim explains %s:%d, but not %s:%d%s", set->n_rows,
+              shown->run->name, shown->table, shown->run->at.line, other->table, other->run->at.line,
+              set->n_rows > 2 ? " and others" : "");
 }

@@ -148,12 +148,11 @@ static void accuracy_row(struct table *table, const char *name, const struct acc
     rows_cells(oom_rows, a, table);
 }
 
-static void write_groups(const struct comparing *comparing, enum accuracy_key key, const char *what,
-                         const struct invocation *call)
+static void write_groups(const struct comparison_set *set, enum accuracy_key key, const char *what, const struct invocation *call)
 {
     struct table table = {0};
     size_t n_groups;
-    struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
+    struct accuracy_group *groups = accuracy_groups(set->items, set->n_rows, key, &n_groups);
     accuracy_columns(&table, what);
     for (size_t i = 0; i < n_groups; i++) {
         char title[256];
@@ -161,7 +160,7 @@ static void write_groups(const struct comparing *comparing, enum accuracy_key ke
                      &groups[i].accuracy);
     }
     if (key == ACCURACY_BY_SOURCE) {
-        struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
+        struct accuracy total = accuracy_total(set->items, set->n_rows);
         accuracy_row(&table, "all", &total);
     }
     table_write_text(&table, call);
@@ -170,11 +169,11 @@ static void write_groups(const struct comparing *comparing, enum accuracy_key ke
 }
 
 /* Kinds of runs with what predictions of new ones can be expected to be worth. */
-static void write_kinds(const struct comparing *comparing, const struct invocation *call)
+static void write_kinds(const struct comparison_set *set, const struct invocation *call)
 {
     struct table table = {0};
     size_t n_groups;
-    struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, ACCURACY_BY_KIND, &n_groups);
+    struct accuracy_group *groups = accuracy_groups(set->items, set->n_rows, ACCURACY_BY_KIND, &n_groups);
     accuracy_columns(&table, "kind");
     rows_columns(ratio_rows, &groups->accuracy, &table);
     for (size_t i = 0; i < n_groups; i++) {
@@ -250,21 +249,21 @@ static void row_cells(struct table *table, const struct compared *row)
     memory_cells(table, row);
 }
 
-static void write_rows(const struct comparing *comparing, const struct invocation *call)
+static void write_rows(const struct comparison_set *set, const struct invocation *call)
 {
     struct table table = {0};
-    size_t n_shown = comparing->n_rows;
+    size_t n_shown = set->n_rows;
     size_t *order = NULL;
-    if (!comparing->all_rows) {
-        order = accuracy_worst_first(comparing->items, comparing->n_rows, &n_shown);
-        if (n_shown > (size_t)comparing->worst)
-            n_shown = (size_t)comparing->worst;
+    if (!set->all_rows) {
+        order = accuracy_worst_first(set->items, set->n_rows, &n_shown);
+        if (n_shown > (size_t)set->worst)
+            n_shown = (size_t)set->worst;
     }
     if (n_shown > 0) {
         row_columns(&table);
         for (size_t i = 0; i < n_shown; i++) {
             size_t row = order ? order[i] : i;
-            row_cells(&table, &comparing->rows[row]);
+            row_cells(&table, &set->rows[row]);
         }
         fprintf(call->out, "\n%s\n", order ? "Largest errors" : "Rows");
         table_write_text(&table, call);
@@ -274,9 +273,9 @@ static void write_rows(const struct comparing *comparing, const struct invocatio
 }
 
 /* A tenth of the runs need more than `high`, a tenth less than `low` times the predicted memory. */
-static void write_need(const struct comparing *comparing, FILE *out)
+static void write_need(const struct comparison_set *set, FILE *out)
 {
-    struct outcomes outcomes = outcomes_of(comparing->items, comparing->n_rows);
+    struct outcomes outcomes = outcomes_of(set->items, set->n_rows);
     if (outcomes.scale <= 0)
         return;
     note_write(
@@ -287,51 +286,50 @@ static void write_need(const struct comparing *comparing, FILE *out)
         memory_quantile(outcomes.median, outcomes.scale, 0.1), memory_quantile(outcomes.median, outcomes.scale, 0.9));
 }
 
-void compare_write_text(const struct comparing *comparing, const struct invocation *call)
+void compare_write_text(const struct comparison_set *set, const struct invocation *call)
 {
-    struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
-    fprintf(call->out, "%zu run%s of %zu table%s predicted by %s", comparing->n_rows - comparing->n_illegal,
-            plural((int64_t)(comparing->n_rows - comparing->n_illegal)), comparing->n_tables,
-            plural((int64_t)comparing->n_tables), comparing->method == COMPARE_FORMULA ? "closed formula" : "event simulation");
-    if (comparing->n_skipped + comparing->n_illegal)
-        fprintf(call->out, "; %zu unusable, %zu with a layout that cannot be simulated", comparing->n_skipped,
-                comparing->n_illegal);
+    struct accuracy total = accuracy_total(set->items, set->n_rows);
+    fprintf(call->out, "%zu run%s of %zu table%s predicted by %s", set->n_rows - set->n_illegal,
+            plural((int64_t)(set->n_rows - set->n_illegal)), set->n_tables, plural((int64_t)set->n_tables),
+            set->method == COMPARE_FORMULA ? "closed formula" : "event simulation");
+    if (set->n_skipped + set->n_illegal)
+        fprintf(call->out, "; %zu unusable, %zu with a layout that cannot be simulated", set->n_skipped, set->n_illegal);
     fputs("\n\n", call->out);
-    write_groups(comparing, ACCURACY_BY_SOURCE, "table", call);
+    write_groups(set, ACCURACY_BY_SOURCE, "table", call);
     fputc('\n', call->out);
-    write_groups(comparing, ACCURACY_BY_GPU, "GPU", call);
+    write_groups(set, ACCURACY_BY_GPU, "GPU", call);
     fputc('\n', call->out);
-    write_kinds(comparing, call);
+    write_kinds(set, call);
     if (total.n > 0)
         fprintf(call->out, "\nmean absolute error %.2f %%, mean over tables %.2f %%\n", total.mape_pct, total.macro_mape_pct);
     else
         fputs("\nno row has both a measured and a predicted step time\n", call->out);
-    write_need(comparing, call->out);
-    write_rows(comparing, call);
-    info(call, 1, "%zu run%s in %.2f s", comparing->n_rows, plural((int64_t)comparing->n_rows), comparing->seconds);
+    write_need(set, call->out);
+    write_rows(set, call);
+    info(call, 1, "%zu run%s in %.2f s", set->n_rows, plural((int64_t)set->n_rows), set->seconds);
 }
 
 /* --- CSV ----------------------------------------------------------------------------------------------------------- */
 
-static void write_rows_csv(const struct comparing *comparing, FILE *out)
+static void write_rows_csv(const struct comparison_set *set, FILE *out)
 {
-    rows_csv_heading(compared_rows, &comparing->rows[0], true, out);
+    rows_csv_heading(compared_rows, &set->rows[0], true, out);
     fputc('\n', out);
-    for (size_t i = 0; i < comparing->n_rows; i++) {
-        rows_csv_cells(compared_rows, &comparing->rows[i], true, out);
+    for (size_t i = 0; i < set->n_rows; i++) {
+        rows_csv_cells(compared_rows, &set->rows[i], true, out);
         fputc('\n', out);
     }
 }
 
 /* GPUs that a group's timed runs had, in the order of first appearance, between spaces. */
-static void write_gpus(const struct comparing *comparing, enum accuracy_key key, const char *name, FILE *out)
+static void write_gpus(const struct comparison_set *set, enum accuracy_key key, const char *name, FILE *out)
 {
     char text[1024] = "";
-    struct comparison *mine = memory_new(comparing->n_rows, sizeof *mine);
+    struct comparison *mine = memory_new(set->n_rows, sizeof *mine);
     size_t n = 0, n_gpus;
-    for (size_t i = 0; i < comparing->n_rows; i++)
-        if (comparison_is_timed(&comparing->items[i]) && strcmp(accuracy_key_of(&comparing->items[i], key), name) == 0)
-            mine[n++] = comparing->items[i];
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (comparison_is_timed(&set->items[i]) && strcmp(accuracy_key_of(&set->items[i], key), name) == 0)
+            mine[n++] = set->items[i];
     struct accuracy_group *gpus = accuracy_groups(mine, n, ACCURACY_BY_GPU, &n_gpus);
     for (size_t i = 0; i < n_gpus; i++)
         text_append(text, sizeof text, "%s%s", i ? " " : "", gpus[i].name);
@@ -340,10 +338,10 @@ static void write_gpus(const struct comparing *comparing, enum accuracy_key key,
     free(mine);
 }
 
-static struct outcomes group_outcomes(const struct comparing *comparing, enum accuracy_key key, const char *name)
+static struct outcomes group_outcomes(const struct comparison_set *set, enum accuracy_key key, const char *name)
 {
     size_t n;
-    struct comparison *members = accuracy_members(comparing->items, comparing->n_rows, key, name, &n);
+    struct comparison *members = accuracy_members(set->items, set->n_rows, key, name, &n);
     struct outcomes outcomes = outcomes_of(members, n);
     free(members);
     return outcomes;
@@ -360,32 +358,32 @@ static void write_groups_heading(FILE *out)
     fputc('\n', out);
 }
 
-static void write_groups_csv(const struct comparing *comparing, FILE *out)
+static void write_groups_csv(const struct comparison_set *set, FILE *out)
 {
     static const enum accuracy_key keys[] = {[COMPARE_BY_TABLE] = ACCURACY_BY_SOURCE,
                                              [COMPARE_BY_GPU] = ACCURACY_BY_GPU,
                                              [COMPARE_BY_KIND] = ACCURACY_BY_KIND,
                                              [COMPARE_AS_ONE] = ACCURACY_OF_ALL};
-    enum accuracy_key key = keys[comparing->by];
+    enum accuracy_key key = keys[set->by];
     size_t n_groups;
-    struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
+    struct accuracy_group *groups = accuracy_groups(set->items, set->n_rows, key, &n_groups);
     write_groups_heading(out);
     for (size_t i = 0; i < n_groups; i++) {
-        struct outcomes outcomes = group_outcomes(comparing, key, groups[i].name);
+        struct outcomes outcomes = group_outcomes(set, key, groups[i].name);
         csv_write_cell(out, true, groups[i].name);
         rows_csv_cells(score_rows, &groups[i].accuracy, false, out);
         rows_csv_cells(oom_rows, &groups[i].accuracy, false, out);
         rows_csv_cells(ratio_rows, &groups[i].accuracy, false, out);
-        write_gpus(comparing, key, groups[i].name, out);
+        write_gpus(set, key, groups[i].name, out);
         rows_csv_cells(need_rows, &outcomes, false, out);
         fputc('\n', out);
     }
     free(groups);
 }
 
-void compare_write_csv(const struct comparing *comparing, FILE *out)
+void compare_write_csv(const struct comparison_set *set, FILE *out)
 {
-    (comparing->by == COMPARE_BY_ROW ? write_rows_csv : write_groups_csv)(comparing, out);
+    (set->by == COMPARE_BY_ROW ? write_rows_csv : write_groups_csv)(set, out);
 }
 
 /* --- JSON ---------------------------------------------------------------------------------------------------------- */
@@ -397,10 +395,10 @@ static void put_accuracy(const struct accuracy *a, json_t *object)
     rows_json(oom_rows, a, object);
 }
 
-static json_t *json_groups(const struct comparing *comparing, enum accuracy_key key, const char *name)
+static json_t *json_groups(const struct comparison_set *set, enum accuracy_key key, const char *name)
 {
     size_t n_groups;
-    struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
+    struct accuracy_group *groups = accuracy_groups(set->items, set->n_rows, key, &n_groups);
     json_t *array = json_array();
     for (size_t i = 0; i < n_groups; i++) {
         json_t *group = json_pack("{s:o}", name, json_text(groups[i].name));
@@ -411,21 +409,21 @@ static json_t *json_groups(const struct comparing *comparing, enum accuracy_key 
     return array;
 }
 
-void compare_fill_json(const struct comparing *comparing, json_t *result)
+void compare_fill_json(const struct comparison_set *set, json_t *result)
 {
-    struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
-    struct outcomes outcomes = outcomes_of(comparing->items, comparing->n_rows);
+    struct accuracy total = accuracy_total(set->items, set->n_rows);
+    struct outcomes outcomes = outcomes_of(set->items, set->n_rows);
     json_t *summary = json_object(), *rows = json_array();
     put_accuracy(&total, summary);
     json_object_set_new(summary, "needed_over_predicted", rows_object(need_rows, &outcomes));
-    json_object_set_new(summary, "rows", json_integer((json_int_t)comparing->n_rows));
-    json_object_set_new(summary, "skipped", json_integer((json_int_t)comparing->n_skipped));
-    json_object_set_new(summary, "not_predicted", json_integer((json_int_t)comparing->n_illegal));
-    for (size_t i = 0; i < comparing->n_rows; i++)
-        json_array_append_new(rows, rows_object(compared_rows, &comparing->rows[i]));
+    json_object_set_new(summary, "rows", json_integer((json_int_t)set->n_rows));
+    json_object_set_new(summary, "skipped", json_integer((json_int_t)set->n_skipped));
+    json_object_set_new(summary, "not_predicted", json_integer((json_int_t)set->n_illegal));
+    for (size_t i = 0; i < set->n_rows; i++)
+        json_array_append_new(rows, rows_object(compared_rows, &set->rows[i]));
     json_object_set_new(result, "summary", summary);
-    json_object_set_new(result, "sources", json_groups(comparing, ACCURACY_BY_SOURCE, "source"));
-    json_object_set_new(result, "gpus", json_groups(comparing, ACCURACY_BY_GPU, "gpu"));
-    json_object_set_new(result, "kinds", json_groups(comparing, ACCURACY_BY_KIND, "kind"));
+    json_object_set_new(result, "sources", json_groups(set, ACCURACY_BY_SOURCE, "source"));
+    json_object_set_new(result, "gpus", json_groups(set, ACCURACY_BY_GPU, "gpu"));
+    json_object_set_new(result, "kinds", json_groups(set, ACCURACY_BY_KIND, "kind"));
     json_object_set_new(result, "rows", rows);
 }
