@@ -10,7 +10,7 @@
 #include "cli/output/result.h"
 #include "cli/output/result_row.h"
 #include "cli/output/table.h"
-#include "cli/run/run_likely.h"
+#include "cli/run/run_interval.h"
 #include "cli/run/run_many.h"
 #include "model/base/memory.h"
 #include "traces/table/csv.h"
@@ -207,12 +207,12 @@ static json_t *outcomes_json(const struct run_session *s, const struct replica_o
 }
 
 /* By the replica in the middle: the others differ from it by their luck. */
-static struct run_likely likely_of(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
+static struct run_interval interval_of(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
-    return (struct run_likely){.report = &s->report,
-                               .end_s = run_estimate(s, outcomes, n, run_end_s).median,
-                               .paid_gpus = run_paid_gpus(&s->experiment, &s->options),
-                               .gpu_price = s->report.gpu_price};
+    return (struct run_interval){.report = &s->report,
+                                 .end_s = run_estimate(s, outcomes, n, run_end_s).median,
+                                 .paid_gpus = run_paid_gpus(&s->experiment, &s->options),
+                                 .gpu_price = s->report.gpu_price};
 }
 
 /* Of each quantity that the session has. */
@@ -252,10 +252,10 @@ static struct value of_budget(const struct replicas *s, struct value value)
     return present_if(s->session->options.goal > 0, value);
 }
 
-static json_t *likely_json(const struct replicas *s)
+static json_t *interval_json(const struct replicas *s)
 {
-    const struct run_likely likely = likely_of(s->session, s->outcomes, s->n);
-    return s->session->options.goal > 0 && s->session->report.simulated ? run_likely_json(&likely) : NULL;
+    const struct run_interval interval = interval_of(s->session, s->outcomes, s->n);
+    return s->session->options.goal > 0 && s->session->report.simulated ? run_interval_json(&interval) : NULL;
 }
 
 #define REPLICAS_ROWS(ROW)                                                                                                       \
@@ -267,7 +267,7 @@ static json_t *likely_json(const struct replicas *s)
     ROW(replicas, fault_free_s, of_budget(s, as_real(nanos_to_seconds(s->session->options.goal))), "s", JSON,                    \
         "time for the budget of tokens without failures and checkpoints")                                                        \
     ROW(replicas, reached, of_budget(s, as_count(n_reached(s->outcomes, s->n))), "", JSON, "replicas that trained the budget")   \
-    ROW(replicas, likely, as_json(likely_json(s)), "", JSON, "80 % interval of the end, by published runs")                      \
+    ROW(replicas, likely, as_json(interval_json(s)), "", JSON, "80 % interval of the end, by published runs")                    \
     ROW(replicas, repair_mean_s, as_real(s->session->report.repair_s), "s", JSON, "mean time of repairs")                        \
     ROW(replicas, assumptions, as_json(run_assumptions_json(&s->session->report)), "", JSON, "what nobody specified")            \
     ROW(replicas, estimates, as_json(estimates_json(s->session, s->outcomes, s->n)), "", JSON, "statistics of each quantity")    \
@@ -330,12 +330,13 @@ static void tell_unreached(struct invocation *call, const struct run_session *s,
                    late, n, plural(n), horizon_text(s->options.horizon, horizon, sizeof horizon));
 }
 
-static void tell_likely(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
+static void write_interval(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
+                           int64_t n)
 {
-    const struct run_likely likely = likely_of(s, outcomes, n);
+    const struct run_interval interval = interval_of(s, outcomes, n);
     if (s->options.goal == 0)
         return;
-    run_likely_write(&likely, call->out);
+    run_interval_write(&interval, call->out);
     bool simulated = s->report.simulated != NULL;
     fprintf(call->out, "%sp05 to p95 of the end is the spread by failures alone, for the %s step\n", simulated ? "" : "\n",
             simulated ? "predicted" : "given");
@@ -389,7 +390,7 @@ static enum status report(struct invocation *call, const struct run_session *s, 
             s->has_model ? s->model.name : e->faults.trace, s->has_policy ? s->policy.name : "replay",
             grouped(n, replicas, sizeof replicas), plural(n));
     write_table(call, s, outcomes, n);
-    tell_likely(call, s, outcomes, n);
+    write_interval(call, s, outcomes, n);
     tell_unreached(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
     tell_energy(call, s);

@@ -4,7 +4,7 @@
 #include "cli/output/notes.h"
 #include "cli/output/result.h"
 #include "cli/output/result_row.h"
-#include "cli/run/run_likely.h"
+#include "cli/run/run_interval.h"
 #include "cli/run/run_report.h"
 #include "model/spec/json_text.h"
 #include "traces/table/csv.h"
@@ -228,10 +228,10 @@ static nanos idle_time(const nanos *use)
     return use[USE_DETECTION] + use[USE_WAITING] + use[USE_RESTART] + use[USE_DIAGNOSIS] + use[USE_HUMAN];
 }
 
-static struct value likely_value(const struct run_report *report)
+static struct value interval_value(const struct run_report *report)
 {
-    const struct run_likely likely = report_likely(report);
-    return as_json(report->options->goal > 0 && report->simulated ? run_likely_json(&likely) : NULL);
+    const struct run_interval interval = report_interval(report);
+    return as_json(report->options->goal > 0 && report->simulated ? run_interval_json(&interval) : NULL);
 }
 
 /* Of a budget of tokens; unknown while it is not trained. */
@@ -278,7 +278,7 @@ static struct value mfu_value(const struct run_report *report, double share)
     ROW(run_report, end_s, at_end(s, nanos_to_seconds(s->result->horizon)), "s", JSON, "when the budget is trained")             \
     ROW(run_report, fault_free_s, present_if(s->options->goal > 0, as_time(s->options->goal)), "s", JSON,                        \
         "the same without failures and checkpoints")                                                                             \
-    ROW(run_report, likely, likely_value(s), "", JSON, "80 % interval of the end, by published runs")                            \
+    ROW(run_report, likely, interval_value(s), "", JSON, "80 % interval of the end, by published runs")                          \
     ROW(run_report, gpu_hours, at_end(s, report_gpu_hours(s)), "GPU-hours", JSON,                                                \
         "until the budget is trained, spares included")                                                                          \
     ROW(run_report, cost, present_if(s->gpu_price > 0, at_end(s, s->gpu_price * report_gpu_hours(s))), "", JSON,                 \

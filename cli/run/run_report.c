@@ -8,7 +8,7 @@
 #include "cli/job/plan_rates.h"
 #include "cli/output/notes.h"
 #include "cli/output/table.h"
-#include "cli/run/run_likely.h"
+#include "cli/run/run_interval.h"
 #include "model/base/memory.h"
 
 /* From the fault to the moment training went on. */
@@ -406,8 +406,8 @@ static void write_text(struct invocation *call, const struct run_report *report)
     write_costs(call, report);
     write_answers(call, report);
     if (report->options->goal > 0) {
-        const struct run_likely likely = report_likely(report);
-        run_likely_write(&likely, call->out);
+        const struct run_interval interval = report_interval(report);
+        run_interval_write(&interval, call->out);
     }
     write_uses(call, report);
     write_series(call, report);
