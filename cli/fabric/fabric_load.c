@@ -58,8 +58,8 @@ static void load_table(struct invocation *call, const struct load_summary *summa
     table_column(&table, "of NIC share", "%", ALIGN_RIGHT);
     if (summary->repeats > 1)
         table_column(&table, "spread over seeds", "%", ALIGN_RIGHT);
-    for (int i = 0; i < N_TOLD; i++) {
-        table_cell(&table, "%s", load_told_names[i]);
+    for (int i = 0; i < N_STATISTICS; i++) {
+        table_cell(&table, "%s", load_statistic_names[i]);
         table_cell(&table, "%.2f", summary->rates[i] / 1e9);
         table_cell(&table, "%.1f", 100 * summary->rates[i] / summary->demand);
         if (summary->repeats > 1)
@@ -106,9 +106,9 @@ static enum status load_json(struct invocation *call, const struct fabric *fabri
 {
     json_t *object = fabric_result(call, fabric), *rates = json_object(), *spread = json_object();
 
-    for (int i = 0; i < N_TOLD; i++) {
-        json_object_set_new(rates, load_told_keys[i], json_real(summary->rates[i]));
-        json_object_set_new(spread, load_told_keys[i], json_real(load_spread(summary, i)));
+    for (int i = 0; i < N_STATISTICS; i++) {
+        json_object_set_new(rates, load_statistic_keys[i], json_real(summary->rates[i]));
+        json_object_set_new(spread, load_statistic_keys[i], json_real(load_spread(summary, i)));
     }
     json_object_set_new(object, "pattern", json_string(load_pattern_name(load->pattern)));
     json_object_set_new(object, "repeats", json_integer(summary->repeats));

@@ -116,8 +116,8 @@ static void quantile_table(struct invocation *call, const struct packets_summary
     table_column(&table, "of its fair rate", "%", ALIGN_RIGHT);
     table_column(&table, "end", "ms", ALIGN_RIGHT);
     table_column(&table, "after fair end", "%", ALIGN_RIGHT);
-    for (int i = 0; i < N_TOLD; i++) {
-        table_cell(&table, "%s", load_told_names[i]);
+    for (int i = 0; i < N_STATISTICS; i++) {
+        table_cell(&table, "%s", load_statistic_names[i]);
         table_cell(&table, "%.2f", fair_rates[i] / 1e9);
         table_cell(&table, "%.2f", s->rates[i] / 1e9);
         table_cell(&table, "%.1f", 100 * s->shares[i]);
@@ -201,12 +201,12 @@ void packets_summary_write(struct invocation *call, const struct fabric *fabric,
 
 /* ---- JSON */
 
-static json_t *told_json(const double *told)
+static json_t *statistics_json(const double *statistics)
 {
     json_t *object = json_object();
 
-    for (int i = 0; i < N_TOLD; i++)
-        json_object_set_new(object, load_told_keys[i], json_real(told[i]));
+    for (int i = 0; i < N_STATISTICS; i++)
+        json_object_set_new(object, load_statistic_keys[i], json_real(statistics[i]));
     return object;
 }
 
@@ -273,10 +273,10 @@ json_t *packets_summary_json(const struct invocation *call, const struct fabric 
                                s->hops, "events", s->events, "marks", s->marks, "cnps", s->cnps, "pauses", s->pauses, "paused_s",
                                s->paused_s, "paused_links", s->paused_links, "fullest_buffer", s->fullest);
 
-    json_object_set_new(object, "rates_Bps", told_json(s->rates));
-    json_object_set_new(object, "of_fair_rate", told_json(s->shares));
-    json_object_set_new(object, "ends_s", told_json(s->ends));
-    json_object_set_new(object, "over_fair_end", told_json(s->delays));
+    json_object_set_new(object, "rates_Bps", statistics_json(s->rates));
+    json_object_set_new(object, "of_fair_rate", statistics_json(s->shares));
+    json_object_set_new(object, "ends_s", statistics_json(s->ends));
+    json_object_set_new(object, "over_fair_end", statistics_json(s->delays));
     json_object_set_new(object, "assumed", packets_assumed_json(call, fabric));
     json_object_set_new(object, "last_seconds", json_real(s->worst.seconds)); /* of the seed that the links are of */
     worst_links_json(fabric, &s->worst, object);

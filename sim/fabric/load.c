@@ -183,7 +183,7 @@ static void result_sort(struct load_result *result, const bool *inside, size_t n
     result->seconds = n > 0 ? result->ends[n - 1] : 0;
 }
 
-/* Of GPUs that have any connection of those told of; `sending`: as its sender, or else as its receiver. */
+/* Of GPUs with a connection that is counted; `sending`: as its sender, or else as its receiver. */
 static struct load_sums sums_of(const struct run *run, const double *rates, const bool *inside, bool sending)
 {
     size_t n = (size_t)run->pairs.n;

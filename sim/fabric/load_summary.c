@@ -5,27 +5,28 @@
 #include <string.h>
 
 const double load_quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
-const char *const load_told_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
-const char *const load_told_keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
+const char *const load_statistic_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
+const char *const load_statistic_keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
 
-void load_told(const double *values, size_t n, double *told)
+void load_statistics(const double *values, size_t n, double *statistics)
 {
     double sum = 0;
 
     for (size_t i = 0; i < n; i++)
         sum += values[i];
     for (int i = 0; i < N_QUANTILES; i++)
-        told[i] = load_quantile(values, n, load_quantiles[i]);
-    told[N_QUANTILES] = n > 0 ? sum / (double)n : 0;
+        statistics[i] = load_quantile(values, n, load_quantiles[i]);
+    statistics[N_QUANTILES] = n > 0 ? sum / (double)n : 0;
 }
 
-static void told_add(double *told, const double *values, size_t n, bool last_is_worst, int repeats)
+static void statistics_add(double *statistics, const double *values, size_t n, bool last_is_worst, int repeats)
 {
-    double now[N_TOLD];
+    double now[N_STATISTICS];
 
-    load_told(values, n, now);
-    for (int i = 0; i < N_TOLD; i++) /* of the mean no other */
-        told[i] += (last_is_worst && i < N_TOLD - 1 ? load_quantile(values, n, 1 - load_quantiles[i]) : now[i]) / repeats;
+    load_statistics(values, n, now);
+    for (int i = 0; i < N_STATISTICS; i++) /* of the mean no other */
+        statistics[i] +=
+            (last_is_worst && i < N_STATISTICS - 1 ? load_quantile(values, n, 1 - load_quantiles[i]) : now[i]) / repeats;
 }
 
 /* Keep the largest few of what `value` says of links, those of 0 left out; equal ones in the order of links. */
@@ -72,10 +73,10 @@ static void packets_summary_add(struct packets_summary *summary, const struct fa
     const struct packets_totals *totals = &p->totals;
     size_t n = result->n_connections;
 
-    told_add(summary->rates, p->rates, n, false, repeats);
-    told_add(summary->shares, p->shares, n, false, repeats);
-    told_add(summary->ends, p->ends, n + result->n_inside, true, repeats);
-    told_add(summary->delays, p->delays, n + result->n_inside, true, repeats);
+    statistics_add(summary->rates, p->rates, n, false, repeats);
+    statistics_add(summary->shares, p->shares, n, false, repeats);
+    statistics_add(summary->ends, p->ends, n + result->n_inside, true, repeats);
+    statistics_add(summary->delays, p->delays, n + result->n_inside, true, repeats);
     summary->seconds += p->seconds / repeats;
     summary->marks += (double)totals->marks / repeats;
     summary->cnps += (double)totals->cnps / repeats;
@@ -106,18 +107,18 @@ static void sums_add(struct gpu_sums *sums, const struct load_sums *found, int r
 
 void load_summary_add(struct load_summary *summary, const struct fabric *fabric, const struct load_result *result)
 {
-    double told[N_TOLD];
+    double statistics[N_STATISTICS];
 
-    load_told(result->rates, result->n_connections, told);
+    load_statistics(result->rates, result->n_connections, statistics);
     summary->transfers = result->n_transfers;
     summary->connections = result->n_connections;
     summary->inside = result->n_inside;
     summary->demand = result->demand;
     summary->seconds += result->seconds / summary->repeats;
     summary->solves += result->counts.solves;
-    for (int i = 0; i < N_TOLD; i++) {
-        summary->rates[i] += told[i] / summary->repeats;
-        summary->squares[i] += told[i] * told[i] / summary->repeats;
+    for (int i = 0; i < N_STATISTICS; i++) {
+        summary->rates[i] += statistics[i] / summary->repeats;
+        summary->squares[i] += statistics[i] * statistics[i] / summary->repeats;
     }
     sums_add(&summary->sent, &result->sent, summary->repeats);
     sums_add(&summary->received, &result->received, summary->repeats);

@@ -17,12 +17,12 @@
 #include "sim/fabric/load.h"
 
 /* The values of connections: those at load_quantiles, and last the mean. */
-enum { N_QUANTILES = 6, N_TOLD = N_QUANTILES + 1 };
+enum { N_QUANTILES = 6, N_STATISTICS = N_QUANTILES + 1 };
 extern const double load_quantiles[N_QUANTILES];
 /* Their names in tables, and their keys in JSON. */
-extern const char *const load_told_names[N_TOLD], *const load_told_keys[N_TOLD];
-/* Of values[n], ascending, into told[N_TOLD]. */
-void load_told(const double *values, size_t n, double *told);
+extern const char *const load_statistic_names[N_STATISTICS], *const load_statistic_keys[N_STATISTICS];
+/* Of values[n], ascending, into statistics[N_STATISTICS]. */
+void load_statistics(const double *values, size_t n, double *statistics);
 
 /* The links that paused longest and had the deepest queues, worst first, in a run of `seconds`. */
 enum { WORST_LINKS = 5 };
@@ -40,8 +40,8 @@ void worst_links_find(const struct fabric *fabric, const struct packets *packets
 /* Packets: means over the seeds; links of the last one. */
 struct packets_summary {
     struct packets_parameters with;
-    double rates[N_TOLD], shares[N_TOLD]; /* worst first: least */
-    double ends[N_TOLD], delays[N_TOLD];  /* worst first: last */
+    double rates[N_STATISTICS], shares[N_STATISTICS]; /* worst first: least */
+    double ends[N_STATISTICS], delays[N_STATISTICS];  /* worst first: last */
     double seconds, marks, cnps, pauses, paused_s, paused_links, fullest, packets, hops, events;
     int repeats;
     struct worst_links worst; /* under the last seed */
@@ -59,7 +59,7 @@ struct load_summary {
     int repeats;
     size_t transfers, connections, inside;
     double demand, seconds;
-    double rates[N_TOLD], squares[N_TOLD];
+    double rates[N_STATISTICS], squares[N_STATISTICS];
     struct gpu_sums sent, received;
     uint64_t solves; /* of all seeds */
     bool with_packets;

@@ -215,7 +215,7 @@ bool route_gpus(const struct router *router, int from, int to, uint32_t queue_pa
 
 /* ---- who is cut off by the links that are down */
 
-enum { TOLD_MAX = 8 };
+enum { REPORTED_MAX = 8 };
 
 struct census {
     const struct fabric *fabric;
@@ -224,9 +224,9 @@ struct census {
     size_t cut_off;
 };
 
-static bool told(struct census *census)
+static bool may_report(struct census *census)
 {
-    return ++census->cut_off <= TOLD_MAX;
+    return ++census->cut_off <= REPORTED_MAX;
 }
 
 /* A GPU against the same one of the next host: what fails is its NIC, its lanes, or all that its ToR has. */
@@ -237,7 +237,7 @@ static void gpus_check(struct census *census)
 
     for (int gpu = 0; gpu < f->n_gpus && f->shape.hosts > 1; gpu++) {
         int next = (gpu + f->shape.gpus_per_host) % f->n_gpus;
-        if (!route_gpus(&census->router, gpu, next, 0, &path) && told(census))
+        if (!route_gpus(&census->router, gpu, next, 0, &path) && may_report(census))
             diag_error(census->diags, PLACE_NONE, "there is no path%s from GPU %d to GPU %d", route_limit_text(f), gpu, next);
     }
 }
@@ -277,7 +277,7 @@ static void tors_check(struct census *census)
             bool apart = fabric_plane_of_tor(f, from) != fabric_plane_of_tor(f, to);
             if (from == to || apart || port_of[from] < 0 || port_of[to] < 0)
                 continue;
-            if (!route_ports(&census->router, port_of[from], port_of[to], 0, &path) && told(census))
+            if (!route_ports(&census->router, port_of[from], port_of[to], 0, &path) && may_report(census))
                 tors_tell(census, from, to);
         }
     free(port_of);
@@ -291,7 +291,7 @@ enum status route_check(const struct fabric *fabric, struct diags *diags)
         return STATUS_OK;
     gpus_check(&census);
     tors_check(&census);
-    if (census.cut_off > TOLD_MAX)
-        diag_error(diags, PLACE_NONE, "%zu more pairs have no path between them", census.cut_off - TOLD_MAX);
+    if (census.cut_off > REPORTED_MAX)
+        diag_error(diags, PLACE_NONE, "%zu more pairs have no path between them", census.cut_off - REPORTED_MAX);
     return census.cut_off == 0 ? STATUS_OK : STATUS_CHECK;
 }
