@@ -79,7 +79,7 @@ enum status file_read_watched(const char *path, size_t limit, const char *remedy
         return STATUS_BAD_INPUT;
     }
     struct room room = {0};
-    size_t told = 0;
+    size_t reported = 0;
     double size = size_of(path);
     bool known = is_plain(file) && size > 0 && size <= (double)limit;
     bool large = is_plain(file) && size > (double)limit; /* refused without reading it */
@@ -91,9 +91,9 @@ enum status file_read_watched(const char *path, size_t limit, const char *remedy
         got = gzread(file, room.data + room.n, PIECE);
         if (got > 0)
             room.n += (size_t)got;
-        if (room.n - told >= WATCH_BYTES || got == 0) {
+        if (room.n - reported >= WATCH_BYTES || got == 0) {
             watch_tell(watch, (double)gzoffset(file), size);
-            told = room.n;
+            reported = room.n;
         }
     } while (got > 0 && room.n <= limit);
     large = large || room.n > limit;

@@ -362,16 +362,16 @@ static struct yaml_node *without_node_power(struct yaml_node *under, const struc
     return yaml_without(under, "node_power", arena);
 }
 
-/* What a model says by its keys, less what takes no time; NULL: it is none. */
+/* The keys of a model that may change times, with their values. NULL: this is no model. */
 static json_t *model_values(const struct yaml_node *tree)
 {
-    static const char *const told[] = {"name", "source", "published_parameters", "published_active", "rope_theta"};
+    static const char *const untimed[] = {"name", "source", "published_parameters", "published_active", "rope_theta"};
     struct transformer model;
-    struct diags quiet = {0}; /* told when it is read for good */
+    struct diags quiet = {0}; /* the final reading reports them */
     json_t *values =
         entry_read(CATALOG_MODELS, tree, &model, &quiet) == STATUS_OK ? schema_write(&transformer_schema, &model) : NULL;
-    for (size_t i = 0; values && i < sizeof told / sizeof told[0]; i++)
-        json_object_del(values, told[i]);
+    for (size_t i = 0; values && i < sizeof untimed / sizeof untimed[0]; i++)
+        json_object_del(values, untimed[i]);
     diags_free(&quiet);
     return values;
 }
@@ -407,7 +407,7 @@ struct yaml_node *entry_changed_model(const struct yaml_node *before, struct yam
     bool kept = name && now && name->at.line == now->at.line && strcmp(name->at.file, now->at.file) == 0;
     if (!kept)
         return after;
-    struct diags quiet = {0}; /* told when it is read for good */
+    struct diags quiet = {0}; /* the final reading reports them */
     const struct yaml_node *was = entry_resolve(CATALOG_MODELS, before, arena, &quiet);
     const struct yaml_node *is = entry_resolve(CATALOG_MODELS, after, arena, &quiet);
     diags_free(&quiet);

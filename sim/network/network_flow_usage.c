@@ -134,25 +134,25 @@ int network_flow_hottest(const struct network_flow *n, const struct link_usage *
     uint32_t n_links = fabric_links(n->options.fabric);
     struct hot_candidate *all = memory_new(n_links, sizeof *all);
     size_t found = candidates_list(n, usage, all), first = 0;
-    int told = 0;
+    int listed = 0;
 
     wanted = wanted < HOTTEST_MAX ? wanted : HOTTEST_MAX;
     for (size_t i = 0; i < found; i++) {
         if (i > 0 && candidate_compare(&all[first], &all[i]) == 0) {
-            hottest[told - 1].alike++;
+            hottest[listed - 1].alike++;
             continue;
         }
-        if (told == wanted)
+        if (listed == wanted)
             break;
         first = i;
-        hottest[told++] = all[i].link;
+        hottest[listed++] = all[i].link;
     }
     if (n->fold != NULL)
-        owners_count_folded(n->fold, n_links, told, hottest);
+        owners_count_folded(n->fold, n_links, listed, hottest);
     else
-        owners_count(n, told, hottest);
+        owners_count(n, listed, hottest);
     free(all);
-    return told;
+    return listed;
 }
 
 void link_usage_by_layer(const struct fabric *fabric, const struct link_usage *usage, double seconds,

@@ -205,7 +205,7 @@ static void report_towers(const struct hf_reading *r)
 {
     struct transformer model;
     struct parameter_count count;
-    struct diags quiet = {0}; /* told when it is read for good */
+    struct diags quiet = {0}; /* the final reading reports them */
     if (entry_read(CATALOG_MODELS, r->entry, &model, &quiet) == STATUS_OK) {
         transformer_parameters(&model, &count);
         hf_towers(r, count.total);
