@@ -3,10 +3,12 @@
 #define MSIM_TESTS_SUITE_H
 
 #include <check.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Sanitizers take one in THINNED of the random draws: they ask which code runs, not how often. */
@@ -58,33 +60,54 @@ __attribute__((constructor)) static void suite_keep_one_process(void)
         setenv("CK_FORK", "no", 0);
 }
 
-/* Whether all cases of this process's suite have been run. */
-static inline bool *suite_is_over(void)
+/* In one process (CK_FORK=no), a case that ends the process or replaces it (exit, _exit, exec) would end the suite, perhaps with
+ * status 0. So the suite runs in one child, which writes a byte when all cases have run. Returns in the child with the end of
+ * the pipe to write to, and -1 in *status; in the parent with the status of the suite. */
+static inline int suite_fork_once(int *status)
 {
-    static bool over;
-    return &over;
-}
-
-/* In one process a case that ends it would end the suite, which then must not pass. */
-static inline void suite_must_be_over(void)
-{
-    const char *forks = getenv("CK_FORK");
-    if (forks && strcmp(forks, "no") == 0 && !*suite_is_over()) {
-        fputs("a case ended the process before the suite was over\n", stderr);
-        _exit(EXIT_FAILURE);
+    int ends[2];
+    char byte;
+    *status = EXIT_FAILURE;
+    if (pipe2(ends, O_CLOEXEC))
+        return -1;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        *status = -1;
+        return ends[1];
     }
+    close(ends[1]);
+    const bool is_over = child > 0 && read(ends[0], &byte, 1) == 1;
+    close(ends[0]);
+    int ended = 1;
+    const bool is_known = child > 0 && waitpid(child, &ended, 0) == child;
+    if (!is_over)
+        fputs("a case ended the process before the suite was over\n", stderr);
+    if (is_over && is_known && WIFEXITED(ended))
+        *status = WEXITSTATUS(ended);
+    return -1;
 }
 
-/* Execute the suites of a runner, and free it. CK_VERBOSITY, CK_RUN_CASE and the like in the environment choose. Returns main's
- * status. */
+/* Execute the suites of a runner, and free it. CK_VERBOSITY, CK_RUN_CASE and the like in the environment choose; a choice of no
+ * case at all fails. Returns main's status. */
 static inline int suites_run(SRunner *runner)
 {
-    atexit(suite_must_be_over);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    *suite_is_over() = true;
+    int status = -1, over = -1;
+    if (srunner_fork_status(runner) == CK_NOFORK)
+        over = suite_fork_once(&status);
+    if (status == -1) {
+        srunner_run_all(runner, CK_ENV);
+        const bool chosen = getenv("CK_RUN_CASE") || getenv("CK_RUN_SUITE");
+        const bool none = chosen && srunner_ntests_run(runner) == 0;
+        if (none)
+            fputs("CK_RUN_CASE or CK_RUN_SUITE names no case of this suite\n", stderr);
+        status = srunner_ntests_failed(runner) || none ? EXIT_FAILURE : EXIT_SUCCESS;
+        if (over >= 0 && write(over, "", 1) != 1)
+            status = EXIT_FAILURE;
+    }
     srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return status;
 }
 
 static inline int suite_run(Suite *suite)
