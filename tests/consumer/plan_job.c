@@ -115,7 +115,8 @@ static int plan_job(struct msim_messages *messages)
         return failed("no plan is found", messages);
     msim_plans_get(plans, 0, &first);
     for (size_t i = 0; msim_plans_get(plans, i, &plan) == MSIM_OK && plan.simulated; i++)
-        if (plan.step_s < first.step_s || plan.memory_share > 1)
+        if (1.005 * plan.step_s < first.step_s ||
+            plan.memory_share > 1) /* of equal plans the one with the least memory is first */
             status = failed("plans are out of order, or do not fit", messages);
     if (status == 0)
         status = check_program(experiment, first.layout, messages);

@@ -101,6 +101,7 @@ void draw_launch_job(struct random_stream *random, struct launch_job *x)
 {
     struct layout *l = &x->layout;
     struct job *j = &x->job;
+    j->memory_margin = MEMORY_MARGIN; /* no framework has a word for it */
     j->seq_len = x->model.max_seq_len;
     j->global_batch = (int64_t)l->dp * l->micro_batch * (2 * l->pp + (int)random_below(random, 5));
     j->precision = (enum precision)random_below(random, N_PRECISIONS);

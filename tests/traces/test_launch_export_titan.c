@@ -57,7 +57,10 @@ static bool draw_titan(struct random_stream *random, const struct cluster *clust
     ck_assert_int_eq(catalog_model(models[random_below(random, 9)], &x->model, &diags), STATUS_OK);
     draw_titan_layout(random, &x->model, l);
     draw_launch_job(random, x);
-    x->job = (struct job){.seq_len = 4096, .global_batch = x->job.global_batch, .gradient_precision = PRECISION_FP32};
+    x->job = (struct job){.seq_len = 4096,
+                          .global_batch = x->job.global_batch,
+                          .gradient_precision = PRECISION_FP32,
+                          .memory_margin = MEMORY_MARGIN};
     x->job.precision = precisions[random_below(random, 5)];
     x->job.load.busiest = x->model.moe.experts ? (double)random_below(random, 2) : 0;
     x->job.features =

@@ -71,7 +71,7 @@ START_TEST(pauses_are_said_where_they_count)
                              "--features flash_attention2 --layout tp=4,pp=4,mb=1,recompute=full --detail %s",
                  details[i]);
         char *text = output_of(command);
-        ck_assert_int_eq(strstr(text, "host_pause a layer") != NULL, i < 2);
+        ck_assert_int_eq(strstr(text, "host_pause per layer") != NULL, i < 2);
         free(text);
     }
 }
