@@ -12,7 +12,6 @@
 #include "runtime/base/cores.h"
 #include "runtime/base/parameters.h"
 #include "runtime/run/executed_memory.h"
-#include "sim/step/overlapped_pairs.h"
 #include "sim/step/rank_alone.h"
 
 enum { COMPARED_PARAMETERS_MAX = 1 << 26 }; /* what one rank of the CPU computes with in seconds */

@@ -143,4 +143,11 @@ int replicas_segments(const struct stage *stage, size_t slot);
 /* After the last slot: remaining reductions of gradients, their norm, the optimizer, gathers of parameters. */
 void replicas_end(struct stage *stage);
 
+/* --- program_ranks.c: scripts, peers and groups of ranks. With tp=2, pp=2, dp=2, rank 1 runs script 0; its next peer is rank 5,
+ * and its GROUP_DP is {1, 3}. */
+
+/* Fills ranks, groups and members of a program with complete scripts, one per stage. Only groups that scripts use are listed.
+ * O(ranks) per kind of group. */
+void program_ranks_build(struct program *program, bool folded);
+
 #endif

@@ -1,5 +1,5 @@
 /* program.c - releasing and printing programs. */
-#include "model/program/program_ranks.h"
+#include "model/program/emit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

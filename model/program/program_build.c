@@ -3,7 +3,6 @@
 
 #include "model/cost/kernel/machine.h"
 #include "model/program/emit.h"
-#include "model/program/program_ranks.h"
 
 static enum status check_layout(const struct layout *layout, const struct setting *setting, struct diags *diags)
 {

@@ -1,4 +1,4 @@
-#include "model/program/program_ranks.h"
+#include "model/program/emit.h"
 
 #include <stdlib.h>
 

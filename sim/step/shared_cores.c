@@ -7,7 +7,7 @@
 #include "model/base/memory.h"
 #include "model/base/units.h"
 #include "sim/network/network_analytic.h"
-#include "sim/step/overlapped_pairs.h"
+#include "sim/step/rank_alone.h"
 #include "sim/step/step_tables.h"
 
 static const nanos NEVER = INT64_MAX;

@@ -16,6 +16,16 @@ const char *pass_name(enum pass pass)
     return names[pass];
 }
 
+const char *work_class_name(enum work_class c)
+{
+    static const char *const names[] = {
+#define X(id, name, what) [CLASS_##id] = name,
+        WORK_CLASSES(X)
+#undef X
+    };
+    return names[c];
+}
+
 void work_table_free(struct work_table *table)
 {
     free(table->items);
