@@ -1,10 +1,10 @@
+/* cluster_schema.c - the rows of a cluster. Its GPU is a mapping that the catalog has resolved (entry.c). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/spec/cluster.h"
 #include "model/spec/schemas.h"
 
-/* cluster_schema.c - the rows of a cluster. Its GPU is a mapping that the catalog has resolved (entry.c). */
 static const char *const fabrics[] = {[FABRIC_INFINIBAND] = "infiniband",
                                       [FABRIC_ROCE] = "roce",
                                       [FABRIC_ETHERNET_TCP] = "ethernet_tcp",

@@ -1,3 +1,4 @@
+/* data_path.c - find the data files of the program. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* experiment_keys.c - keys of an experiment by path: their kinds, and the key that a word means or the nearest one. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,10 +1,9 @@
+/* job_schema.c - the rows of the job and the faults. */
 #include "model/spec/experiment.h"
 #include "model/spec/key_words.h"
 #include "model/spec/schemas.h"
 
 #include <string.h>
-
-/* job_schema.c - the rows of the job and the faults. */
 
 /* Names of which several may be given: bit i is the i-th. */
 struct name_set {

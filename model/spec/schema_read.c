@@ -1,3 +1,4 @@
+/* schema_read.c - read a mapping into a struct by the rows of a schema, and report all mistakes. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

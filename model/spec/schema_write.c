@@ -1,3 +1,4 @@
+/* schema_write.c - write a struct as a mapping by the rows of a schema. */
 #include <stdio.h>
 #include <string.h>
 

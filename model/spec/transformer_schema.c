@@ -1,9 +1,9 @@
+/* transformer_schema.c - the rows of a model. */
 #include <string.h>
 
 #include "model/spec/schemas.h"
 #include "model/spec/transformer.h"
 
-/* transformer_schema.c - the rows of a model. */
 static const char *const norms[] = {[NORM_LAYER] = "layer", [NORM_RMS] = "rms", NULL};
 static const char *const positions[] = {
     [POSITION_LEARNED] = "learned", [POSITION_ROTARY] = "rotary", [POSITION_ALIBI] = "alibi", [POSITION_NONE] = "none", NULL};

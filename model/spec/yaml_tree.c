@@ -1,3 +1,4 @@
+/* yaml_tree.c - functions on trees: find, merge, replace. */
 #include "model/spec/yaml.h"
 
 #include <string.h>

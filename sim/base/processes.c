@@ -1,4 +1,4 @@
-/* processes.c - one process alone. */
+/* processes.c - the trivial exchanges of a single process. */
 #include "sim/base/processes.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* fabric_check.c - check that the ports, counts and rates of a fabric agree. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"

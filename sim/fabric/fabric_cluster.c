@@ -1,3 +1,4 @@
+/* fabric_cluster.c - the fabric of a cluster. */
 #include "sim/fabric/fabric.h"
 
 static void clos_from(const struct cluster *cluster, struct fabric_shape *s)

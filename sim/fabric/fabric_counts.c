@@ -1,4 +1,4 @@
-/* fabric_counts.c - what a fabric is made of, and what its tiers carry. */
+/* fabric_counts.c - numbers of links and switches of a fabric, and the capacity of its tiers. */
 #include <math.h>
 
 #include "sim/fabric/dragonfly.h"

@@ -1,4 +1,4 @@
-/* fabric_format.c - a fabric as the text that fabric_parse reads. */
+/* fabric_format.c - write a fabric as the text that fabric_parse reads. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* fabric_names.c - what links are called. */
+/* fabric_names.c - the names of links. */
 #include <stdio.h>
 
 #include "sim/fabric/dragonfly.h"

@@ -1,3 +1,4 @@
+/* fabric_text.c - read a fabric from its text. */
 #include <ctype.h>
 #include <math.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* flows_answers.c - answers about the state of flows, and the check of all invariants. */
 #include <stdlib.h>
 
 #include "sim/fabric/flows_internal.h"

@@ -1,3 +1,4 @@
+/* flows_books.c - the books of flows: a list of the transfers on each link, in blocks of a pool. */
 #include "sim/fabric/flows_internal.h"
 
 /* ---- lists of transfers, in blocks of a pool */

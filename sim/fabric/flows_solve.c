@@ -1,3 +1,4 @@
+/* flows_solve.c - solve max-min fair rates: settle links, lowest level first. */
 #include "sim/fabric/flows_internal.h"
 
 /* ---- the sweep: links to settle, lowest level first */

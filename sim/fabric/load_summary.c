@@ -1,4 +1,4 @@
-/* load_summary.c - what several runs of a load say together. */
+/* load_summary.c - statistics over several runs of a load. */
 #include "sim/fabric/load_summary.h"
 
 #include <math.h>

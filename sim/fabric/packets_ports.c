@@ -1,4 +1,4 @@
-/* packets_ports.c - what happens at links: queues, marks, books and pauses. */
+/* packets_ports.c - events at links: queues, ECN marks, buffer accounts and pauses. */
 #include "sim/fabric/packets_internal.h"
 
 /* ---- pauses */

@@ -1,4 +1,4 @@
-/* packets_senders.c - connections: when the next packet may begin, and what it is. */
+/* packets_senders.c - connections: the time and the content of the next packet. */
 #include <math.h>
 
 #include "model/base/memory.h"

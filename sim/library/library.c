@@ -1,4 +1,4 @@
-/* What all parts of the library share: messages, memory, versions. */
+/* library.c - parts that the whole library shares: messages, memory, versions. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"

@@ -1,4 +1,4 @@
-/* The clock and the queue of events. */
+/* library_events.c - the clock and the queue of events. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"

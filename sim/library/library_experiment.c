@@ -1,4 +1,4 @@
-/* Experiments, and the layout that one means. */
+/* library_experiment.c - experiments, and their layouts. */
 #include <stdlib.h>
 #include <string.h>
 

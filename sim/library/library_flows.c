@@ -1,4 +1,4 @@
-/* Fabrics, and transfers that share their links. */
+/* library_flows.c - fabrics, and transfers that share their links. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* The fastest layouts, and the layout that an experiment means. */
+/* library_plan.c - the fastest layouts, and the layout of an experiment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Programs as msim.h shows them. */
+/* library_program.c - programs in the form of msim.h. */
 #include <stdlib.h>
 #include <string.h>
 

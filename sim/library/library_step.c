@@ -1,4 +1,4 @@
-/* One step in virtual time, and its timeline. */
+/* library_step.c - one step in virtual time, and its timeline. */
 #include <stdlib.h>
 
 #include "model/base/file.h"

@@ -1,4 +1,4 @@
-/* fold_connections.c - the ways over the fabric that a program will use: its messages, and the edges of its collectives. */
+/* fold_connections.c - the paths over the fabric that a program uses: of its messages and of the edges of its collectives. */
 #include <stdlib.h>
 #include <string.h>
 

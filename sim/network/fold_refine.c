@@ -1,4 +1,4 @@
-/* fold_refine.c - classes: split until every member of one sees the same. */
+/* fold_refine.c - split classes until all members of a class see the same. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* network_flow_groups.c - the collectives of a network of flows: what a group opens for each shape, and how they begin. */
+/* network_flow_groups.c - the collectives of a network of flows: connections of a group per shape, and their start. */
 #include "sim/network/network_flow_internal.h"
 
 #include <math.h>

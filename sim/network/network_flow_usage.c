@@ -1,3 +1,4 @@
+/* network_flow_usage.c - the use of links by a network of flows, and the owners of the busiest. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"

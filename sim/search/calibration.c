@@ -1,4 +1,4 @@
-/* calibration.c - fits parameters of a GPU or cluster entry to measured kernels and training steps. */
+/* calibration.c - fit parameters of a GPU or cluster entry to measured kernels and training steps. */
 #include "sim/search/calibration.h"
 
 #include <math.h>

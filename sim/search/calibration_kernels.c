@@ -1,4 +1,4 @@
-/* calibration_kernels.c - each kind of kernel: its group, the parameters it is about, its time. */
+/* calibration_kernels.c - each kind of kernel: its group, its parameters, its time. */
 #include "sim/search/calibration_internal.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* calibration_plausibility.c - fitted values that no such entry has, or that are far from what the entry had. */
+/*
+ * calibration_plausibility.c - find fitted values that no entry of the catalog has, or that are far from those of the base
+ * entry.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

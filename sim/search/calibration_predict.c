@@ -1,4 +1,4 @@
-/* calibration_predict.c - which parameters rows are about, and what rows take under given values of them. */
+/* calibration_predict.c - the parameters that rows depend on, and the predicted times of rows. */
 #include "sim/search/calibration_internal.h"
 
 #include <math.h>

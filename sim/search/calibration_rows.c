@@ -1,4 +1,4 @@
-/* calibration_rows.c - tables of measurements as rows that parameters are fitted to. */
+/* calibration_rows.c - read tables of measurements as rows of a fit. */
 #include "sim/search/calibration_internal.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* layout_choice.c - the layout that an experiment means: the one it gives, or the best one. */
+/* layout_choice.c - the layout of an experiment: the given one, or the best one. */
 #include "sim/search/layout_choice.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* low_oom_plan.c - the fastest plan that rarely runs out of memory, where the fastest plan of all often does. */
+/* low_oom_plan.c - the fastest plan that rarely runs out of memory, if the fastest of all often does. */
 #include "sim/search/low_oom_plan.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* plan_explanation.c - one layout in full: is it legal, does it fit, how long does a step take. */
+/* plan_explanation.c - one layout in full: legality, memory, step time. */
 #include "sim/search/plan_explanation.h"
 
 #include "model/cost/step/closed_form.h"

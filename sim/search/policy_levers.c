@@ -1,4 +1,4 @@
-/* policy_levers.c - what a search for the best policy may change, and how each lever is searched. */
+/* policy_levers.c - the levers of a search for the best policy, and how each is searched. */
 #include "sim/search/policy_levers.h"
 
 #include <gsl/gsl_errno.h>

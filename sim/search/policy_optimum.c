@@ -1,4 +1,4 @@
-/* policy_optimum.c - the policy that makes a trained token cheapest. */
+/* policy_optimum.c - find the policy with the cheapest trained token. */
 #include "sim/search/policy_optimum.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* policy_search.c - what a change of a run is worth. */
+/* policy_search.c - the gain from one change of a run. */
 #include "sim/search/policy_search.h"
 
 #include <math.h>

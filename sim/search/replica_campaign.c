@@ -1,4 +1,4 @@
-/* replica_campaign.c - runs whose replicas are divided among threads and processes, and kept in a journal. */
+/* replica_campaign.c - run replicas on several threads and processes, and keep their results in a journal. */
 #include "sim/search/replica_campaign.h"
 
 #include <errno.h>

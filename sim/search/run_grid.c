@@ -1,4 +1,4 @@
-/* run_grid.c - how goodput depends on one thing, or on several. */
+/* run_grid.c - goodput as a function of one or several parameters. */
 #include "sim/search/run_grid.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* run_prediction.c - what is predicted for one measured run: its step time and its memory. */
+/* run_prediction.c - the predicted step time and memory of one measured run. */
 #include "sim/search/run_prediction.h"
 
 #include "model/cost/step/closed_form.h"

@@ -1,4 +1,4 @@
-/* step_spread.c - how long steps take when GPUs are not equally fast. */
+/* step_spread.c - step times when GPUs differ in speed. */
 #include "sim/search/step_spread.h"
 
 #include <stdlib.h>

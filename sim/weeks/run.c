@@ -1,3 +1,4 @@
+/* run.c - one run: events in the order of time, until training or the horizon ends. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

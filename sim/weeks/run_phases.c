@@ -1,5 +1,6 @@
 /*
- * run_phases.c - the phases of a run: what every transition does, whatever the rules. The table is in run_internal.h.
+ * run_phases.c - the phases of a run, and those effects of transitions that are the same under all rules. The table is in
+ * run_internal.h.
  */
 #include "model/base/memory.h"
 #include "sim/weeks/run_internal.h"

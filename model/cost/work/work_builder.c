@@ -1,3 +1,4 @@
+/* work_builder.c - building blocks of a layer: products, exchanges, casts, memory passes. */
 #include "model/base/memory.h"
 #include "model/cost/work/precision_bytes.h"
 #include "model/cost/work/work_layer.h"
