@@ -168,7 +168,7 @@ END_TEST
 
 /* --- the kernels */
 
-enum draw_kind { PLAIN, BYTES, HOPPER, UNSEEN, CHUNKS, MAXIMA };
+enum draw_kind { PLAIN, BYTES, HOPPER, UNSEEN, CHUNKS, MAXIMA, TRANSPOSE };
 
 struct drawn {
     enum draw_kind kind;
@@ -196,6 +196,7 @@ static void add_all_cases(void)
                                        KERNEL_COMBINE_FORWARD,   KERNEL_COMBINE_BACKWARD, KERNEL_HEAD_NORM_FORWARD,
                                        KERNEL_HEAD_NORM_BACKWARD};
     add_cases(MAXIMA, N_KERNELS, 1, 0);
+    add_cases(TRANSPOSE, N_KERNELS, 1, 0);
     add_cases(UNSEEN, KERNEL_QUERY_RANGE_FORWARD, 1, 130);
     add_cases(UNSEEN, KERNEL_QUERY_RANGE_BACKWARD, 1, 130);
     for (int k = 0; k < N_KERNELS; k++)
@@ -271,14 +272,31 @@ static bool maxima_agree(void)
            most[0] == THREADS - 1 && most[1] == 0;
 }
 
+/* Bytes whose rows are not whole pieces of 16, which no linear layer has. */
+static bool transpose_agrees(void)
+{
+    enum { ROWS = 37, COLS = 70 };
+    static uint8_t from[ROWS * COLS], to[ROWS * COLS];
+    const struct cuda_launch launch = {};
+    for (int i = 0; i < ROWS * COLS; i++)
+        from[i] = (uint8_t)(i * 31 % 251);
+    bool right = transpose_bytes_cuda(&launch, from, ROWS, COLS, to) == cudaSuccess;
+    for (int i = 0; i < ROWS * COLS; i++)
+        right = right && to[i % COLS * ROWS + i / COLS] == from[i];
+    return right;
+}
+
 /* Ends the process where an access is unordered. */
 static bool runs_right(const drawn &d, char *why, size_t size)
 {
     struct kernel_case c;
-    if (d.kind != MAXIMA)
+    const bool direct = d.kind == MAXIMA || d.kind == TRANSPOSE;
+    if (!direct)
         draw_case(&c, d);
     emulation::watching = true;
-    const bool right = d.kind == MAXIMA ? maxima_agree() : emulated_agrees(&c, false, why, size);
+    const bool right = d.kind == MAXIMA      ? maxima_agree()
+                       : d.kind == TRANSPOSE ? transpose_agrees()
+                                             : emulated_agrees(&c, false, why, size);
     emulation::watching = false;
     return right;
 }
