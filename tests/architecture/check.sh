@@ -84,7 +84,7 @@ rooms=tests/architecture/rooms.txt
 
 case $check in
 includes | rooms | computes | private | circles) "$check" ;;
-calls | lines | functions | names | readmes | headers | format) "$check" ;;
+calls | lines | binaries | functions | names | readmes | headers | format) "$check" ;;
 catalog | paths | prose | phrases | links | commits) "$check" ;;
 *)
     echo "unknown check '$check'" >&2

@@ -32,7 +32,7 @@ reset() {
 }
 
 reset
-for check in includes rooms computes private calls lines functions names readmes catalog paths headers prose phrases links; do
+for check in includes rooms computes private calls lines binaries functions names readmes catalog paths headers prose phrases links; do
     expect 0 $check "a good tree"
 done
 
@@ -69,6 +69,9 @@ expect 0 calls "exit in cli"
 reset
 printf '%0131d\n' 0 | plant sim/step/long.c
 expect 1 lines "131 columns"
+reset
+printf '\177ELF\2\1' | plant f_fuzzer
+expect 1 binaries "a program"
 reset
 printf 'int a; \n' | plant sim/step/blank.c
 expect 1 lines "a blank at the end"

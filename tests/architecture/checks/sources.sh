@@ -32,6 +32,12 @@ lines() {
     done | report
 }
 
+# Programs and objects are built, not kept. Of a work tree of git, only the files that git keeps.
+binaries() {
+    { git ls-files 2>/dev/null || files -name '*'; } |
+        LC_ALL=C xargs -r -d '\n' grep -lsa "^$(printf '\177')ELF" | sed 's|$|: a program or an object; remove it|' | report
+}
+
 # A function, or a test, does one thing: its body has less than 60 lines.
 functions() {
     sources | while read -r file; do
