@@ -8,17 +8,18 @@ enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON, EXPORT_TORCHTITAN, EXPORT_
 const char *const export_choices[] = {"megatron", "nemo", "nanotron", "torchtitan", "megatron-bridge", "nemo2", NULL};
 static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron", "torchtitan", "Megatron-Bridge", "NeMo 2"};
 
-void launch_export_limit(struct invocation *call, const struct transformer *model, feature_set features,
-                         struct space_limits *limits)
+enum { FRAMEWORK_ANY, FRAMEWORK_MEGATRON, FRAMEWORK_TORCHTITAN };
+const char *const framework_choices[] = {"any", "megatron", "torchtitan", NULL};
+
+/* Restricts the dimensions that no restriction names yet. */
+static void limit_to(const char *option, const char *framework, const struct experiment *experiment, struct space_limits *limits,
+                     struct diags *diags)
 {
-    if (!option_given(call, "export"))
-        return;
-    const char *framework = names[option_choice(call, "export")];
-    const struct framework_layouts can = framework_layouts_of(framework, model, features);
+    const struct framework_layouts can = framework_layouts_of(framework, &experiment->model, experiment->job.features);
     char said[160] = "";
     for (int i = 0; can.restrictions[i]; i++) {
         struct space_limits one = {0};
-        if (space_restrict(&one, can.restrictions[i], (struct place){.file = "--export"}, &call->diags) != STATUS_OK)
+        if (space_restrict(&one, can.restrictions[i], (struct place){.file = option}, diags) != STATUS_OK)
             return;
         for (int d = 0; d < N_SPACE_DIMENSIONS; d++)
             if (one.dimensions[d].n && !limits->dimensions[d].n) {
@@ -27,9 +28,41 @@ void launch_export_limit(struct invocation *call, const struct transformer *mode
             }
     }
     limits->modules_kept = (int)can.unsaid;
+    limits->whole_rounds |= can.whole_rounds;
     if (*said)
-        diag_note(&call->diags, PLACE_NONE,
-                  "--export: the search is limited to layouts that %s supports (%s); --space overrides this", framework, said);
+        diag_note(diags, PLACE_NONE, "%s: the search is limited to layouts that %s supports (%s); --space overrides this", option,
+                  framework, said);
+}
+
+enum status framework_limit(const struct invocation *call, const struct experiment *experiment, struct space_limits *limits,
+                            struct diags *diags)
+{
+    int wanted = option_choice(call, "framework");
+    if (!option_given(call, "export")) {
+        if (wanted != FRAMEWORK_ANY)
+            limit_to("--framework", names[wanted == FRAMEWORK_MEGATRON ? EXPORT_MEGATRON : EXPORT_TORCHTITAN], experiment, limits,
+                     diags);
+        return STATUS_OK;
+    }
+    int which = option_choice(call, "export");
+    bool titan = which == EXPORT_TORCHTITAN, nanotron = which == EXPORT_NANOTRON;
+    if ((wanted == FRAMEWORK_MEGATRON && (titan || nanotron)) || (wanted == FRAMEWORK_TORCHTITAN && !titan)) {
+        diag_error(diags, PLACE_NONE, "--framework %s: --export writes a file of %s; remove one of the two",
+                   framework_choices[wanted], names[which]);
+        return STATUS_USAGE;
+    }
+    limit_to("--export", names[which], experiment, limits, diags);
+    return STATUS_OK;
+}
+
+static enum status check_accepted(const struct launch_job *job, const char *framework, struct diags *diags)
+{
+    char why[256];
+    if (!framework_refuses(framework, job, why, sizeof why))
+        return STATUS_OK;
+    diag_error(diags, PLACE_NONE, "--export: %s does not run this layout: %s; change mb, dp, pp or the batch, or use vpp=1",
+               framework, why);
+    return STATUS_BAD_INPUT;
 }
 
 enum status launch_export_write(struct invocation *call, const struct layout *layout, const struct setting *setting,
@@ -45,6 +78,8 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
                              .layout = *layout,
                              .gpus = setting->gpus,
                              .gpus_per_node = setting->cluster->gpus_per_node};
+    if (check_accepted(&job, names[which], &call->diags) != STATUS_OK)
+        return STATUS_BAD_INPUT;
     job.job.features = layout->features;
     job.model.max_seq_len += job.model.position_offset; /* a table of as many rows, all for tokens */
     job.model.position_offset = 0;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/job/launch_export.h"
 #include "cli/options/shared_options.h"
 #include "cli/world/world.h"
 #include "model/plan/batch_fit.h"
@@ -57,6 +58,7 @@ enum status plan_limits(const struct invocation *call, const struct experiment *
     if (status == STATUS_OK) {
         batch_fit_warn(experiment->gpus, &experiment->job, limits, diags);
         schedules_note(experiment, &fixed, limits, diags);
+        status = framework_limit(call, experiment, limits, diags);
     }
     return status;
 }

@@ -12,7 +12,7 @@
 #include "model/spec/experiment.h"
 #include "sim/search/plan_search.h"
 
-/* The layout of the experiment, as far as it is given, and --space; with batch_fit_warn. */
+/* The layout of the experiment, as far as it is given, --space and the limits of --framework or --export; with batch_fit_warn. */
 MUST_CHECK enum status plan_limits(const struct invocation *call, const struct experiment *experiment,
                                    struct space_limits *limits, struct diags *diags);
 

@@ -48,7 +48,13 @@ static const struct option_row options[] = {
      .type = OPTION_REPEAT,
      .check = check_restriction,
      .help = "restrict a dimension: tp=1,2,4,8 or pp=8..64; or search values that are not searched by default: "
-             "schedule=zb-v,dualpipe,dualpipe-v; repeatable",
+             "schedule=zb-2p,zb-v,dualpipe,dualpipe-v; repeatable",
+     .group = "Search"},
+    {.name = "framework",
+     CHOICE_FIELDS("WHICH", framework_choices),
+     .initial = "any",
+     .help = "search only layouts that this framework runs: its schedules, ZeRO stages and numbers of micro-batches; with "
+             "--export, its framework is used",
      .group = "Search"},
     {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "show the N best plans", .group = "Search"},
     {.name = "columns",
@@ -196,10 +202,8 @@ static enum status plan_one(const struct experiment *experiment, struct invocati
     struct space_limits limits;
     struct space *space;
     enum status status = plan_limits(call, experiment, &limits, &call->diags);
-    if (status == STATUS_OK) {
-        launch_export_limit(call, &experiment->model, experiment->job.features, &limits);
+    if (status == STATUS_OK)
         status = space_create(&setting, &limits, &space, &call->diags);
-    }
     if (status != STATUS_OK)
         return status;
     status = plan_in(space, &limits, experiment, call);
@@ -234,6 +238,7 @@ static const struct example examples[] = {
     {"msim plan --model llama3-70b --cluster dgx-h100 --gpus 512 --space tp=4,8 --space cp=1", "search a part of the space"},
     {"msim plan experiment.yaml --explain tp=4,pp=16", "explain why a layout is not the best"},
     {"msim plan experiment.yaml --export megatron -o launch.sh", "write Megatron-LM's launch script for the best layout"},
+    {"msim plan experiment.yaml --framework megatron", "search only layouts that Megatron-LM runs"},
     {"msim plan experiment.yaml --export torchtitan -o job.toml",
      "write torchtitan's job_config for the best layout that it supports"},
     {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 512 --network "
@@ -278,10 +283,14 @@ static const struct command_note notes[] = {
      "and keeps the smallest that fits, unless a larger one is faster; offload=optimizer:25%,optimizer:50% "
      "tries exactly these."},
     {"Pipeline schedules",
-     "The search tries gpipe, 1f1b, zb-1p and zb-2p with one chunk per stage, and interleaved with several. "
-     "zb-v, dualpipe and dualpipe-v (two chunks) can be faster, but few frameworks run them. --space "
-     "schedule=none,interleaved,zb-v,dualpipe,dualpipe-v tries exactly the schedules it lists; none means no "
+     "The search tries gpipe, 1f1b and zb-1p with one chunk per stage, and interleaved with several. "
+     "zb-2p, and zb-v, dualpipe and dualpipe-v (two chunks), can be faster, but few frameworks run them. --space "
+     "schedule=none,interleaved,zb-2p,zb-v,dualpipe,dualpipe-v tries exactly the schedules it lists; none means no "
      "pipeline."},
+    {"Frameworks",
+     "--framework megatron searches no layout that Megatron-Core refuses, such as an interleaved one in which pp does not "
+     "divide the micro-batches of a replica. --framework torchtitan does the same for torchtitan. --space overrides the "
+     "schedules, ZeRO stages and recomputation of a framework, but not this rule."},
     {"Batch size", "All replicas get the same number of sequences, so dp divides both the batch and the number of GPUs. A "
                    "batch with few divisors excludes most layouts: 4M tokens are 977 sequences of 4096, a prime. A warning "
                    "then names the nearest batch that excludes the fewest."},

@@ -227,7 +227,7 @@ static void report_text(const struct lever_search *levers, const struct invocati
     write_table(levers, call);
     fputs("gain: increase in tokens per second. Changes of the model or the job also change how it learns.\n", call->out);
     if (lists_schedule(levers))
-        fputs("Rare schedules: only zb-v, dualpipe and dualpipe-v, which few frameworks support.\n", call->out);
+        fputs("Rare schedules: only zb-2p, zb-v, dualpipe and dualpipe-v, which few frameworks support.\n", call->out);
     fputs("MFU counts attention in full.\n", call->out);
     if (e->job.load.dropped > 0)
         note_write(call->out, 2, DROPPED_NOTE);

@@ -78,7 +78,8 @@ static enum status read_point(struct invocation *call, const struct plan_sweep *
     return status;
 }
 
-/* Messages of a point: an error stays with it; warnings and notes about --space are reported once for all points. */
+/* Messages of a point: an error stays with it; warnings and notes about --space and --framework are reported once for all points.
+ */
 static void take_diags(struct invocation *call, const struct diags *said)
 {
     for (size_t i = 0; i < said->n_items; i++) {
@@ -90,6 +91,8 @@ static void take_diags(struct invocation *call, const struct diags *said)
             diag_warning(&call->diags, (struct place){item->file, item->line, item->column}, "%s", item->text);
         else if (item->severity == SEVERITY_NOTE && item->file && strncmp(item->file, "--space", 7) == 0 && !known)
             diag_note(&call->diags, (struct place){.file = item->file}, "%s", item->text);
+        else if (item->severity == SEVERITY_NOTE && strncmp(item->text, "--framework", 11) == 0 && !known)
+            diag_note(&call->diags, PLACE_NONE, "%s", item->text);
     }
 }
 

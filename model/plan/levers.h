@@ -47,7 +47,7 @@ enum plan_change {
 };
 
 /* Schedules that few frameworks run, and that are searched only on request. */
-#define RARE_SCHEDULES "schedule=zb-v,dualpipe,dualpipe-v"
+#define RARE_SCHEDULES "schedule=zb-2p,zb-v,dualpipe,dualpipe-v"
 
 struct plan_lever {
     enum plan_lever_kind kind;

@@ -39,7 +39,7 @@ struct block {
 };
 
 struct micro_batch_list {
-    int dp;
+    int dp, divisor;
     uint32_t first, n;
 };
 
@@ -62,7 +62,7 @@ struct space {
 
 /* --- the lists that blocks share --- */
 
-static const enum schedule flat_schedules[] = {SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_ZB1P, SCHEDULE_ZB2P};
+static const enum schedule flat_schedules[] = {SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_ZB1P};
 /* Only where they are asked for: few frameworks have them. */
 static const enum schedule folded_schedules[] = {SCHEDULE_ZBV, SCHEDULE_DUALPIPE, SCHEDULE_DUALPIPEV};
 
@@ -145,6 +145,8 @@ static void build_digits(struct space *space)
         digit_add_allowed(&space->schedules[PIPELINE_TWO_CHUNKS], &limits[SPACE_SCHEDULE], (int)folded_schedules[i]);
     for (size_t i = 0; i < sizeof flat_schedules / sizeof flat_schedules[0]; i++)
         digit_add_allowed(&space->schedules[PIPELINE_FLAT], &limits[SPACE_SCHEDULE], (int)flat_schedules[i]);
+    if (limits[SPACE_SCHEDULE].n > 0)
+        digit_add_allowed(&space->schedules[PIPELINE_FLAT], &limits[SPACE_SCHEDULE], SCHEDULE_ZB2P);
     build_recomputes(space);
     if (limits[SPACE_OFFLOAD].n > 0)
         add_sets(&space->offloads, &limits[SPACE_OFFLOAD], -1);
@@ -231,16 +233,19 @@ static uint64_t family_size(const struct space *space, const struct block *block
 
 /* --- building --- */
 
-static const struct micro_batch_list *micro_batches_of(struct space *space, int dp)
+/* Sizes with which each of dp replicas has a multiple of `divisor` micro-batches. */
+static const struct micro_batch_list *micro_batches_of(struct space *space, int dp, int divisor)
 {
     for (size_t i = 0; i < space->n_lists; i++)
-        if (space->lists[i].dp == dp)
+        if (space->lists[i].dp == dp && space->lists[i].divisor == divisor)
             return &space->lists[i];
     struct int_list list = {0};
     candidates_micro_batch(&list, &space->limits.dimensions[SPACE_MICRO_BATCH], space->setting->job, dp);
-    struct micro_batch_list added = {dp, (uint32_t)space->micro_batches.n, (uint32_t)list.n};
+    struct micro_batch_list added = {.dp = dp, .divisor = divisor, .first = (uint32_t)space->micro_batches.n};
     for (size_t i = 0; i < list.n; i++)
-        int_list_add(&space->micro_batches, list.items[i]);
+        if (divisor == 1 || space->setting->job->global_batch % ((int64_t)dp * list.items[i] * divisor) == 0)
+            int_list_add(&space->micro_batches, list.items[i]);
+    added.n = (uint32_t)space->micro_batches.n - added.first;
     int_list_free(&list);
     space->lists = memory_grow(space->lists, &space->lists_capacity, space->n_lists + 1, sizeof *space->lists);
     space->lists[space->n_lists] = added;
@@ -249,7 +254,8 @@ static const struct micro_batch_list *micro_batches_of(struct space *space, int 
 
 static void add_block(struct space *space, struct block block)
 {
-    const struct micro_batch_list *list = micro_batches_of(space, block.dp);
+    int divisor = space->limits.whole_rounds && block.vpp > 1 ? block.pp : 1;
+    const struct micro_batch_list *list = micro_batches_of(space, block.dp, divisor);
     uint64_t size = family_size(space, &block);
     if (list->n == 0 || size == 0)
         return;
@@ -344,8 +350,11 @@ enum status space_create(const struct setting *setting, const struct space_limit
         diag_error(diags, PLACE_NONE,
                    "the restrictions leave no layout of %d GPUs; the product of tp, cp, pp and dp must be the number of GPUs, "
                    "schedule none needs pp=1, interleaved needs vpp above 1, zb-v and dualpipe need vpp=2, and an overlap needs "
-                   "its feature in the job",
-                   setting->gpus);
+                   "its feature in the job%s",
+                   setting->gpus,
+                   limits->whole_rounds ? "; the framework refuses several chunks per stage (vpp) unless pp divides the "
+                                          "micro-batches of a replica, global_batch / (dp * mb)"
+                                        : "");
         space_destroy(built);
         return STATUS_BAD_INPUT;
     }

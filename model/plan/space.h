@@ -31,18 +31,19 @@
  * all, only the smallest; the others only add turns of the same length ep           divisors of tp cp dp, the ranks of a stage,
  * that divide the experts etp          0, the default of a layout; divisors of tp only where a restriction names them micro-batch
  * divisors of global_batch / dp up to 65,536 tokens, enough to fill the largest matrix kernels schedule     none without a
- * pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more; zb-v dualpipe dualpipe-v, with two, only
- * where a restriction names them offload      none, unless a restriction names others: sets with their amounts. auto: all sets of
- * whole parts. auto:25%: also states and activations in steps of that size recompute    none, one or two levels between, full.
- * Selective where it saves memory: scores of attention are in memory, or PyTorch's policy is possible. Where FlashAttention keeps
- * no scores: the modules with the lowest cost per byte (norms, activations, latent attention's up-projections), all that the
- * model has. Where none does not fit and full does, the search (search.h) also tries full:n, the first n layers of each virtual
- * stage, with the smallest n that fits zero         0 1 2 3. In a pipeline 2 equals 1, or is what few frameworks do, so there
- * only where a restriction names it shard        0 (all replicas); parts of them (hybrid sharding) only where a restriction names
- * them. The number of all replicas is again 0 sequence parallelism  off, on features     the job's, with each of tp_overlap (or
- * async_tp), pp_overlap and dp_overlap that the job allows off and on, because chunked kernels and shared memory bandwidth can
- * cost more than the exchange they hide; and with and without fused_linear_loss or cut_loss, which save memory and may cost time.
- * Features that change the model (parallel_block, sliding_window) or only speed kernels up always stay
+ * pipeline; gpipe 1f1b zb-1p with one chunk per stage; interleaved with more; zb-2p with one chunk and zb-v dualpipe dualpipe-v
+ * with two only where a restriction names them offload      none, unless a restriction names others: sets with their amounts.
+ * auto: all sets of whole parts. auto:25%: also states and activations in steps of that size recompute    none, one or two levels
+ * between, full. Selective where it saves memory: scores of attention are in memory, or PyTorch's policy is possible. Where
+ * FlashAttention keeps no scores: the modules with the lowest cost per byte (norms, activations, latent attention's
+ * up-projections), all that the model has. Where none does not fit and full does, the search (search.h) also tries full:n, the
+ * first n layers of each virtual stage, with the smallest n that fits zero         0 1 2 3. In a pipeline 2 equals 1, or is what
+ * few frameworks do, so there only where a restriction names it shard        0 (all replicas); parts of them (hybrid sharding)
+ * only where a restriction names them. The number of all replicas is again 0 sequence parallelism  off, on features     the
+ * job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on, because chunked kernels
+ * and shared memory bandwidth can cost more than the exchange they hide; and with and without fused_linear_loss or cut_loss,
+ * which save memory and may cost time. Features that change the model (parallel_block, sliding_window) or only speed kernels up
+ * always stay
  *
  * A restriction replaces the candidates of its dimension. A number stands for itself, legal or not, and a range LOW..HIGH for
  * the divisors within it, without the limits above (cp=1..2048). A restriction of cp_comm, zero, shard, sp, ep, etp or an
@@ -89,7 +90,8 @@ struct space_limit {
 /* All zero is the whole space. */
 struct space_limits {
     struct space_limit dimensions[N_SPACE_DIMENSIONS];
-    int modules_kept; /* a set of enum recompute_what: modules that are not recomputed where no restriction names recompute */
+    int modules_kept;  /* a set of enum recompute_what: modules that are not recomputed where no restriction names recompute */
+    bool whole_rounds; /* several chunks per stage only where pp divides the micro-batches: Megatron-Core refuses other layouts */
 };
 
 /* Adds restrictions written as "tp=8", "tp=1,2,4,8", "pp=8..64", or several: "tp=4,8,pp=8..64,schedule=1f1b,interleaved". A

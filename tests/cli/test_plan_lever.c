@@ -174,7 +174,7 @@ START_TEST(spaces_are_widened_where_nobody_asked)
                       !space_limit_allows(&limits.dimensions[SPACE_SHARD], 4));
         if (cases[k].dimension == SPACE_SCHEDULE)
             for (int schedule = 0; schedule < N_SCHEDULES; schedule++)
-                ck_assert_int_eq(space_limit_allows(&limits.dimensions[SPACE_SCHEDULE], schedule), schedule >= SCHEDULE_ZBV);
+                ck_assert_int_eq(space_limit_allows(&limits.dimensions[SPACE_SCHEDULE], schedule), schedule >= SCHEDULE_ZB2P);
         limits = (struct space_limits){0};
         ck_assert_int_eq(space_restrict(&limits, cases[k].asked, PLACE_NONE, &diags), STATUS_OK);
         ck_assert(!lever.turn(e, &limits, lever.argument)); /* an explicit request is meant */

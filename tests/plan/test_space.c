@@ -35,10 +35,10 @@ struct brute {
     uint64_t n_legal;
 };
 
-/* Dimensions without meaning in their plainest value; in a pipeline ZeRO 2 is 1, or has to be named. */
+/* Dimensions without meaning in their plainest value; in a pipeline ZeRO 2 is 1, or has to be named, as zb-2p has to be. */
 static bool is_plain(const struct layout *l)
 {
-    if (l->pp > 1 && l->zero == 2)
+    if ((l->pp > 1 && l->zero == 2) || l->schedule == SCHEDULE_ZB2P)
         return false;
     if (l->tp == 1 && (l->sequence_parallel || (l->features & FEATURE_BIT(TP_OVERLAP))))
         return false;
@@ -158,6 +158,47 @@ START_TEST(folded_schedules_where_asked_for)
     for (int s = SCHEDULE_ZBV; s < N_SCHEDULES; s++)
         ck_assert(legal[s]);
     space_destroy(space);
+}
+END_TEST
+
+START_TEST(deep_zero_bubble_where_asked_for)
+{
+    struct job_case c;
+    dense_case(&c, 8, 4, 32);
+    struct space *space[] = {space_of(&c.setting, NULL), space_of(&c.setting, "schedule=zb-2p")};
+    for (int asked = 0; asked < 2; asked++) {
+        for (uint64_t i = 0; i < space_size(space[asked]); i++) {
+            struct layout layout;
+            space_layout(space[asked], i, &layout);
+            ck_assert((layout.schedule == SCHEDULE_ZB2P) == asked);
+        }
+        space_destroy(space[asked]);
+    }
+}
+END_TEST
+
+/* Of all layouts those that have one chunk per stage, or a multiple of pp micro-batches. */
+START_TEST(whole_rounds_of_micro_batches)
+{
+    struct job_case c;
+    dense_case(&c, 12, 12, 24);
+    const struct space_limits whole = {.whole_rounds = true};
+    struct diags diags = {0};
+    struct space *all = space_of(&c.setting, NULL), *some;
+    ck_assert_int_eq(space_create(&c.setting, &whole, &some, &diags), STATUS_OK);
+    uint64_t kept = 0;
+    for (uint64_t i = 0, at; i < space_size(all); i++) {
+        struct layout layout;
+        space_layout(all, i, &layout);
+        bool keep = layout.vpp == 1 || 24 % (layout.dp * layout.micro_batch * layout.pp) == 0;
+        ck_assert(space_find(some, &layout, &at) == keep);
+        kept += keep;
+    }
+    ck_assert_uint_eq(space_size(some), kept);
+    ck_assert_uint_lt(kept, space_size(all));
+    space_destroy(all);
+    space_destroy(some);
+    diags_free(&diags);
 }
 END_TEST
 
@@ -513,6 +554,8 @@ int main(void)
     suite_add_rounds(cases, dense_spaces_are_complete, THINNED == 1 ? 7 : 5, 0); /* the last are the largest */
     suite_add_rounds(cases, mixture_spaces_are_complete, 3, 0);
     tcase_add_test(cases, folded_schedules_where_asked_for);
+    tcase_add_test(cases, deep_zero_bubble_where_asked_for);
+    tcase_add_test(cases, whole_rounds_of_micro_batches);
     tcase_add_test(cases, offloading_where_asked_for);
     tcase_add_test(cases, shares_where_asked_for);
     tcase_add_test(cases, indices_and_layouts_map_to_each_other);

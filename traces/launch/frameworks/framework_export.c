@@ -379,7 +379,8 @@ static struct framework_layouts titan_layouts(feature_set features)
 {
     struct framework_layouts can = {{"schedule=none,gpipe,1f1b,interleaved", "zero=2,3", "recompute=none,selective,full", "sp=1",
                                      "cp_comm=ring,all_gather", "pp_overlap=0"},
-                                    RECOMPUTE_NONE};
+                                    RECOMPUTE_NONE,
+                                    true};
     int n = 6;
     if (features & FEATURE_BIT(DP_OVERLAP))
         can.restrictions[n++] = "dp_overlap=1";
@@ -393,15 +394,36 @@ struct framework_layouts framework_layouts_of(const char *framework, const struc
     static const char megatron_schedules[] = "schedule=none,1f1b,interleaved";
     const char *sequences = model->moe.experts ? "sp=1" : NULL; /* which Megatron-Core asks for beside tp */
     if (strcmp(framework, "nanotron") == 0)
-        return (struct framework_layouts){{"schedule=none,1f1b", "zero=0,1", "recompute=none,full", "pp_overlap=0"},
-                                          RECOMPUTE_NONE};
+        return (struct framework_layouts){
+            {"schedule=none,1f1b", "zero=0,1", "recompute=none,full", "pp_overlap=0"}, RECOMPUTE_NONE, false};
     if (strcmp(framework, "torchtitan") == 0)
         return titan_layouts(features);
     if (strcmp(framework, "NeMo 2") == 0)
-        return (struct framework_layouts){{megatron_schedules, "zero=0,1", sequences}, RECOMPUTE_MLP_ACT};
+        return (struct framework_layouts){{megatron_schedules, "zero=0,1", sequences}, RECOMPUTE_MLP_ACT, true};
     if (strcmp(framework, "NeMo") == 0)
-        return (struct framework_layouts){{megatron_schedules, "zero=0,1,3", sequences}, layout_modules_of(model)};
-    return (struct framework_layouts){{megatron_schedules, sequences}, RECOMPUTE_MLP_ACT};
+        return (struct framework_layouts){{megatron_schedules, "zero=0,1,3", sequences}, layout_modules_of(model), true};
+    return (struct framework_layouts){{megatron_schedules, sequences}, RECOMPUTE_MLP_ACT, true};
+}
+
+bool framework_refuses(const char *framework, const struct launch_job *job, char *why, size_t size)
+{
+    const struct layout *l = &job->layout;
+    long long m = layout_micro_batches(l, &job->job), rounds = m > l->pp ? m / l->pp : 1;
+    if (l->schedule != SCHEDULE_INTERLEAVED || strcmp(framework, "nanotron") == 0)
+        return false;
+    if (strcmp(framework, "torchtitan") == 0) {
+        if (m % rounds == 0)
+            return false;
+        snprintf(why, size,
+                 "the %lld micro-batches of a replica are not a multiple of the %lld rounds of at least pp=%d that PyTorch's "
+                 "Interleaved1F1B makes of them",
+                 m, rounds, l->pp);
+        return true;
+    }
+    if (m % l->pp == 0)
+        return false;
+    snprintf(why, size, "Megatron-Core interleaves only a multiple of pp=%d micro-batches, and a replica has %lld", l->pp, m);
+    return true;
 }
 
 int framework_n_lost(const struct frameworks *fs, const char *framework, const struct launch_job *job)
