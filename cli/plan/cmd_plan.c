@@ -157,7 +157,8 @@ static enum status plan_in(const struct space *space, const struct space_limits 
                            struct invocation *call)
 {
     double started_s = clock_seconds();
-    struct plan_outcome outcome = {.experiment = experiment, .setting = space_setting(space)};
+    struct plan_outcome outcome = {
+        .experiment = experiment, .setting = space_setting(space), .timing = option_flag(call, "timing")};
     plans_find(space, call, &outcome.found);
     enum status status = outcome.found.search.counts.legal > 0 ? STATUS_CHECK : STATUS_BAD_INPUT;
     if (outcome.found.plans) {

@@ -79,8 +79,9 @@ static json_t *fuller_json(const struct plan_outcome *outcome)
     ROW(plan_outcome, rejected, as_json(rejected_json(counts_of(s))), "", JSON, "rejected layouts by reason")                    \
     ROW(plan_outcome, explanation, as_json(s->explained ? explanation_json(&s->explanation, s->setting) : NULL), "", JSON,       \
         "the plan of --explain")                                                                                                 \
-    ROW(plan_outcome, search_seconds, as_real(s->found.search_s), "s", JSON, "duration of the search")                           \
-    ROW(plan_outcome, seconds, as_real(s->total_s), "s", JSON, "duration of everything")
+    ROW(plan_outcome, search_seconds, present_if(s->timing, as_real(s->found.search_s)), "s", JSON,                              \
+        "duration of the search (--timing)")                                                                                     \
+    ROW(plan_outcome, seconds, present_if(s->timing, as_real(s->total_s)), "s", JSON, "duration of everything (--timing)")
 RESULT_ROWS(search_rows, SEARCH_ROWS)
 
 static enum status write_json(const struct plan_outcome *outcome, struct invocation *call)

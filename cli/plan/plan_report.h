@@ -16,6 +16,7 @@ struct plan_outcome {
     struct plans_found found;
     int n_shown;    /* of them */
     double total_s; /* wall time of all of it */
+    bool timing;    /* write wall times */
     struct plan_flow flow;
     bool explained;
     struct explanation explanation;

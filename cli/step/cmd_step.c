@@ -207,6 +207,7 @@ static enum status report(struct invocation *call, const struct job_setup *setup
     record.program = option_flag(call, "explain") ? program : NULL;
     record.detail = how->detail;
     record.folded = !how->all_ranks;
+    record.timing = option_flag(call, "timing");
     step_assume(&record);
     status = step_report_write(&record, call);
     if (profiled)

@@ -225,7 +225,8 @@ static enum status write_json(struct invocation *call, const struct step_many *m
 
 static enum status report(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
-    const struct step_many many = {call, setup, spread, step_record_of(setup, &spread->mean)};
+    struct step_many many = {call, setup, spread, step_record_of(setup, &spread->mean)};
+    many.mean.timing = option_flag(call, "timing");
     enum status fit = step_check_fit(&many.mean, NULL, call), status = STATUS_OK;
     if (call->format == FORMAT_JSON)
         status = write_json(call, &many);

@@ -89,6 +89,7 @@ static enum status simulate_side(struct invocation *call, struct step_side *side
     const struct step_options how = {.all_ranks = all, .detail = (enum detail)option_choice(call, "detail"), .verify = !all};
     enum status status = step_simulate(&side->setup.layout, &side->setup.setting, &how, &side->result, NULL, NULL, &call->diags);
     side->record = step_record_of(&side->setup, &side->result);
+    side->record.timing = option_flag(call, "timing");
     return status;
 }
 

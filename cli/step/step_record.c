@@ -233,7 +233,8 @@ static struct value of_documents(const struct step_record *record, double number
 #define END_ROWS(ROW)                                                                                                            \
     ROW(step_record, ranks_simulated, as_count(s->result->actors), "", JSON, "ranks simulated; the others behave alike")         \
     ROW(step_record, events, as_count((int64_t)s->result->events), "", JSON, "operations simulated")                             \
-    ROW(step_record, seconds, as_real(s->result->seconds), "s", JSON, "wall time of the simulation")                             \
+    ROW(step_record, seconds, present_if(s->timing, as_real(s->result->seconds)), "s", JSON,                                     \
+        "wall time of the simulation (--timing)")                                                                                \
     ROW(step_record, documents_wait_s, of_documents(s, s->documents_wait_s), "s", JSON,                                          \
         "additional wait for the replica with the longest documents")                                                            \
     ROW(step_record, mfu_documents_pct, of_documents(s, s->result->mfu_masked * 100), "%", JSON, "MFU within documents")         \

@@ -80,7 +80,7 @@ END_TEST
 START_TEST(json_keys)
 {
     static const char *const keys[] = {
-        "step_time_s",    "mfu_pct",        "hfu_pct", "tokens_per_s", "memory_gib",          "events", "seconds",
+        "step_time_s",    "mfu_pct",        "hfu_pct", "tokens_per_s", "memory_gib",          "events",
         "mfu_causal_pct", "hfu_causal_pct", "days",    "gpu_hours",    "memory_capacity_gib", "seed"};
     json_t *step = json_of(STEP "--format json");
 
