@@ -29,7 +29,7 @@ struct step_record {
     const struct step_profile *profile; /* NULL: none */
     enum detail detail;
     bool folded;
-    bool timing; /* write the wall time */
+    bool timing;                               /* write the wall time */
     double documents_wait_s;                   /* of the replica with the longest documents, in addition to the step */
     char assumptions[18][OVERSUBSCRIBED_TEXT]; /* the longest of them */
     int n_assumptions;

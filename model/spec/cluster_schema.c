@@ -38,7 +38,7 @@ static const struct field cluster_rows[] = {
              "added to the start and end of a collective between nodes, where it was measured"),
     QUANTITY("net_fill", struct cluster, net_fill_s, DIM_TIME, 0, 1e-1, "0s",
              "filling the pipeline of a large collective between nodes, beyond the GPU's nccl.ramp, where it was measured"),
-    QUANTITY("net_fill_bytes", struct cluster, net_fill_bytes, DIM_BYTES, 1024, 4e9, "16MiB",
+    QUANTITY("net_fill_bytes", struct cluster, net_fill_bytes, DIM_BYTES, 1024, 0x1p27, "16MiB",
              "bytes from which a collective pays all of net_fill; a smaller one pays its part"),
     CHOICE("collective_algorithm", struct cluster, collective_algorithm, algorithms, "nccl",
            "nccl: the faster of ring and tree; hierarchical: in the node, between nodes by rail, in the node"),
