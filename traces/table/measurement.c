@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/base/file.h"
 #include "model/base/memory.h"
 #include "model/base/units.h"
 #include "model/cost/work/work.h"
 #include "traces/table/measurement_internal.h"
+#include "traces/table/nccl_log.h"
 #include "traces/table/reconcile.h"
 
 /* Where sliding windows were used and nobody published how wide. */
@@ -181,7 +183,18 @@ enum status measurement_table_build(struct csv_table *csv, struct measurement_ta
 enum status measurement_table_read(const char *path, struct measurement_table *table, struct diags *diags)
 {
     struct csv_table csv;
-    enum status status = csv_table_read(path, &csv, diags);
+    char *text;
+    size_t n;
+    enum status status = file_read(path, FILE_TEXT_MAX, &text, &n, diags);
+    if (status != STATUS_OK)
+        return status;
+    if (nccl_log_is(text, n)) {
+        diag_error(diags, (struct place){.file = path}, "this is a log of nccl-tests; msim calibrate reads it");
+        status = STATUS_BAD_INPUT;
+    } else {
+        status = csv_table_parse(path, text, n, &csv, diags);
+    }
+    free(text);
     return status == STATUS_OK ? measurement_table_build(&csv, table, diags) : status;
 }
 

@@ -57,6 +57,22 @@ static void read_arguments(struct launch_words *words, const struct yaml_node *a
 
 /* --- files --- */
 
+/* What a file is that is no configuration, and who reads it; NULL: not known. */
+static const char *other_kind(const struct yaml_node *root)
+{
+    static const char *const kinds[][2] = {
+        {"cluster", "this is already an experiment of msim; give it to msim plan, step or run"},
+        {"traceEvents", "this is a profile; msim step JOB --profile FILE reads it"},
+        {"msim", "this is a result of msim; msim plot reads it"},
+        {"hidden_size", "this describes only a model: specify it with --model"},
+        {"model_type", "this describes only a model: specify it with --model"},
+    };
+    for (size_t i = 0; root->kind == YAML_MAPPING && i < sizeof kinds / sizeof *kinds; i++)
+        if (yaml_find(root, kinds[i][0]))
+            return kinds[i][1];
+    return NULL;
+}
+
 static enum status read_root(const struct frameworks *fs, const struct yaml_node *root, const char *path,
                              struct launch_words *words, const struct framework **which, struct diags *diags)
 {
@@ -67,17 +83,17 @@ static enum status read_root(const struct frameworks *fs, const struct yaml_node
     }
     const struct framework *framework = root->kind == YAML_MAPPING ? framework_of_keys(fs, root) : NULL;
     if (!framework) {
-        bool ours = root->kind == YAML_MAPPING && yaml_find(root, "cluster");
+        const char *other = other_kind(root);
         diag_error(
-            diags, (struct place){.file = path},
-            ours ? "this is already an experiment of msim; give it to msim plan, step or run"
-                 : "not a configuration that msim knows. Frameworks are recognised by their keys: NeMo trainer and model, "
-                   "Megatron-Bridge train and model, torchtitan training and model, nanotron parallelism and tokens, Axolotl "
-                   "base_model, LLaMA-Factory finetuning_type, llm-foundry and OLMo device_train_microbatch_size, LitGPT "
-                   "train.micro_batch_size, MaxText "
-                   "per_device_batch_size, OLMo-core data_loader and model, Colossal-AI plugin, accelerate distributed_type, "
-                   "DeepSpeed zero_optimization or batch sizes. A config.json of Hugging Face describes only a model: specify "
-                   "it with --model");
+            diags, (struct place){.file = path}, "%s",
+            other ? other
+                  : "not a configuration that msim knows. Frameworks are recognised by their keys: NeMo trainer and model, "
+                    "Megatron-Bridge train and model, torchtitan training and model, nanotron parallelism and tokens, Axolotl "
+                    "base_model, LLaMA-Factory finetuning_type, llm-foundry and OLMo device_train_microbatch_size, LitGPT "
+                    "train.micro_batch_size, MaxText "
+                    "per_device_batch_size, OLMo-core data_loader and model, Colossal-AI plugin, accelerate distributed_type, "
+                    "DeepSpeed zero_optimization or batch sizes. A config.json of Hugging Face describes only a model: specify "
+                    "it with --model");
         return STATUS_BAD_INPUT;
     }
     framework_read(words, root, framework);
