@@ -94,7 +94,9 @@ static inline int suite_fork_once(int *status)
 static inline int suites_run(SRunner *runner)
 {
     int status = -1, over = -1;
-    if (srunner_fork_status(runner) == CK_NOFORK)
+    const bool is_rank =
+        getenv("OMPI_COMM_WORLD_RANK") || getenv("PMI_RANK"); /* MPI does not survive a fork; mpirun sees an end */
+    if (srunner_fork_status(runner) == CK_NOFORK && !is_rank)
         over = suite_fork_once(&status);
     if (status == -1) {
         srunner_run_all(runner, CK_ENV);
