@@ -12,8 +12,8 @@
 
 enum { TRIES = 100000 };
 
-/* In pipelines, too, where a search looks at ZeRO 2 only where it is named. */
-#define EVERY_ZERO "zero=0,1,2,3"
+/* ZeRO 2 in pipelines, too, and zb-2p: a search tries them only where they are named. */
+#define EVERY_ZERO "zero=0,1,2,3,schedule=none,gpipe,1f1b,interleaved,zb-1p,zb-2p"
 
 /* The next that is legal. Returns 32 random bits. */
 static uint64_t draw_legal(const struct space *space, const struct setting *setting, const char *with,
