@@ -1,6 +1,6 @@
 /* gemm_reference.c - matrix products through CBLAS, also with operands of 8 bits. */
 #include <dlfcn.h>
-#include <gsl_cblas.h>
+#include <gsl/gsl_cblas.h>
 #include <pthread.h>
 #include <string.h>
 

@@ -30,6 +30,8 @@ struct kernel {
 static struct kernel kernels[MOST_KERNELS];
 static int n_kernels;
 
+/* Names of the CUDA runtime. */
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 void **__cudaRegisterFatBinary(void *code);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
@@ -39,6 +41,7 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struc
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host);
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream);
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 
 void **__cudaRegisterFatBinary(void *code)
 {

@@ -12,10 +12,12 @@
 #include "tests/suite.h"
 
 /* What nvcc's code calls. */
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): names of the CUDA runtime
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, uint3 *thread,
                             uint3 *block, dim3 *block_size, dim3 *grid_size, int *warp_size);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host);
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream);
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 
 static const char stand_in[] = "a kernel";
 
