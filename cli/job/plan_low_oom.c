@@ -10,12 +10,12 @@
 #include "cli/output/notes.h"
 #include "model/cost/step/track_record.h"
 
-void low_oom_plan_search(const struct ranked_plan *first, const struct setting *setting, const struct space_limits *limits,
-                         const struct invocation *call, struct low_oom_plan *low)
+void low_oom_plan_search(const struct ranked_plan *first, const struct space *space, const struct invocation *call,
+                         struct low_oom_plan *low)
 {
     struct progress progress;
     const struct plan_search_options options = plan_search_options_of(call, &progress);
-    low_oom_plan_find(first, setting, limits, &options, low);
+    low_oom_plan_find(first, space, &options, low);
     progress_end(&progress);
 }
 

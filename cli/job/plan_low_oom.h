@@ -10,8 +10,8 @@
 #include "sim/search/low_oom_plan.h"
 
 /* With the options of this call, divided among the ranks of the world. */
-void low_oom_plan_search(const struct ranked_plan *first, const struct setting *setting, const struct space_limits *limits,
-                         const struct invocation *call, struct low_oom_plan *low);
+void low_oom_plan_search(const struct ranked_plan *first, const struct space *space, const struct invocation *call,
+                         struct low_oom_plan *low);
 /* The line, with the plan's rank among those of the table, where it has one. Nothing where it is not wanted. */
 void low_oom_plan_write(const struct low_oom_plan *low, const struct ranked_plan *plans, int n_plans, FILE *out);
 /* {"memory_margin_pct", "slower_pct", "plan"}, where plan is null if none leaves as much room; NULL where it is not wanted. */

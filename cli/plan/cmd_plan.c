@@ -163,7 +163,7 @@ static enum status plan_in(const struct space *space, const struct space_limits 
     enum status status = outcome.found.search.counts.legal > 0 ? STATUS_CHECK : STATUS_BAD_INPUT;
     if (outcome.found.plans) {
         if (!option_given(call, "explain"))
-            low_oom_plan_search(&outcome.found.plans[0], outcome.setting, limits, call, &outcome.safer);
+            low_oom_plan_search(&outcome.found.plans[0], space, call, &outcome.safer);
         status = finish_and_report(&outcome, call, started_s);
     } else
         remedies_report(space, limits, thread_option(call), &outcome.found.search, &call->diags);

@@ -7,16 +7,6 @@
 #include "model/base/append.h"
 #include "model/cost/step/track_record.h"
 
-/* The setting with so much room that the share is SHARE_WITH_MARGIN. Points into *job. */
-static struct setting setting_with_room(const struct setting *setting, struct job *job)
-{
-    struct setting roomy = *setting;
-    *job = *setting->job;
-    job->memory_margin = memory_record_margin();
-    roomy.job = job;
-    return roomy;
-}
-
 static bool begin(const struct ranked_plan *first, const struct setting *setting, struct low_oom_plan *low)
 {
     double share = memory_record_share(plan_use(first, setting));
@@ -31,35 +21,32 @@ static void take(const struct ranked_plan *plan, const struct setting *setting, 
     low->safer_share = memory_record_share(plan_use(plan, setting));
 }
 
-void low_oom_plan_find(const struct ranked_plan *first, const struct setting *setting, const struct space_limits *limits,
-                       const struct plan_search_options *options, struct low_oom_plan *low)
+void low_oom_plan_find(const struct ranked_plan *first, const struct space *space, const struct plan_search_options *options,
+                       struct low_oom_plan *low)
 {
-    struct job job;
-    struct setting roomy = setting_with_room(setting, &job);
+    const struct setting *setting = space_setting(space);
     struct diags known = {0}; /* the first search has reported the same */
-    struct space *space;
-    struct plans_found found = {0};
+    struct plans_found found;
     if (!begin(first, setting, low))
         return;
-    if (space_create(&roomy, limits, &space, &known) == STATUS_OK) {
-        plans_search(space, options, &found, &known);
-        if (found.plans)
-            take(&found.plans[0], setting, low);
-        plans_found_free(&found);
-        space_destroy(space);
-    }
+    plans_search_with_margin(space, memory_record_margin(), options, &found, &known);
+    if (found.plans)
+        take(&found.plans[0], setting, low);
+    plans_found_free(&found);
     diags_free(&known);
 }
 
 void low_oom_plan_choose(const struct ranked_plan *chosen, const struct setting *setting, const char *restrictions, int threads,
                          struct low_oom_plan *low)
 {
-    struct job job;
-    struct setting roomy = setting_with_room(setting, &job);
+    struct job job = *setting->job;
+    struct setting roomy = *setting;
     struct diags known = {0};
     struct ranked_plan plan;
     if (!begin(chosen, setting, low))
         return;
+    job.memory_margin = memory_record_margin();
+    roomy.job = &job;
     if (plan_choose(&roomy, restrictions, threads, &plan, &known) == STATUS_OK)
         take(&plan, setting, low);
     diags_free(&known);

@@ -4,18 +4,14 @@
  * Example: the first plan of a search fills 93 % of the memory by prediction. Of published runs that fill as much, 35 % ran
  * out of memory. A second search leaves the room with which at most 10 % do, and finds a plan that is 1.2 % slower:
  *
- *     low_oom_plan_find(&found.plans[0], &setting, &limits, &options, &low);
+ *     low_oom_plan_find(&found.plans[0], space, &options, &low);
  *     low.wanted, low.share      true, 0.35
  *     low.found, low.plan        true, the other plan; low_oom_slower_pct(&low) is 1.2
  *
- * A search ranks by time the layouts that fit by prediction, and the fastest ones often fill the memory. The shares come from the
- * record of real runs (model/cost/step/track_record.h). It needs a search of its own, because what a layout recomputes depends on
- * the memory it may use.
- *
- * `layout: auto` takes the first plan all the same, with a warning. The record is mostly of eager stacks, and the share is the
- * higher one of two that can be argued for; auto should mean the first row of the table, and not depend on a threshold. To leave
- * room, the user sets job.memory_margin. The table does not put the safer of two nearly equal plans first either: it would no
- * longer be in order, and a faster link could then make the first plan slower.
+ * With a memory margin a search puts a plan that leaves room first (plan_search.h). This file serves searches without one
+ * (--memory-margin 0), and searches in which no plan leaves room. `layout: auto` then takes the first plan all the same, with a
+ * warning. The shares come from the record of real runs (model/cost/step/track_record.h). The other plan needs a search of its
+ * own, because what a layout recomputes depends on the memory it may use.
  */
 #ifndef MSIM_SIM_SEARCH_LOW_OOM_PLAN_H
 #define MSIM_SIM_SEARCH_LOW_OOM_PLAN_H
@@ -33,9 +29,9 @@ struct low_oom_plan {
     struct ranked_plan plan;
 };
 
-/* For the first plan of a search in this setting under these limits; searches again with the same options. */
-void low_oom_plan_find(const struct ranked_plan *first, const struct setting *setting, const struct space_limits *limits,
-                       const struct plan_search_options *options, struct low_oom_plan *low);
+/* For the first plan of a search of this space; searches again with the same options. */
+void low_oom_plan_find(const struct ranked_plan *first, const struct space *space, const struct plan_search_options *options,
+                       struct low_oom_plan *low);
 /* For the plan that plan_choose chose under the same restrictions, by this process alone. */
 void low_oom_plan_choose(const struct ranked_plan *chosen, const struct setting *setting, const char *restrictions, int threads,
                          struct low_oom_plan *low);

@@ -87,49 +87,6 @@ static bool is_risky(const struct ranked_plan *plan, const struct setting *setti
     return memory_record_share(plan_use(plan, setting)) > SHARE_WITH_MARGIN;
 }
 
-/* The same search where that share of memory stays free. What a layout recomputes depends on it. */
-static void search_with_margin(const struct space *space, double margin, const struct plan_search_options *options,
-                               struct plans_found *found, struct diags *diags)
-{
-    struct job job = *space_setting(space)->job;
-    struct setting other = *space_setting(space);
-    struct space *same;
-    job.memory_margin = margin;
-    other.job = &job;
-    *found = (struct plans_found){0};
-    if (space_create(&other, space_limits_of(space), &same, diags) != STATUS_OK)
-        return;
-    search_by_time(same, options, found, diags);
-    space_destroy(same);
-}
-
-static void leave_more_room(const struct space *space, const struct plan_search_options *options, struct plans_found *found,
-                            struct diags *diags)
-{
-    struct plans_found safe;
-    search_with_margin(space, memory_record_margin(), options, &safe, diags);
-    if (!safe.plans)
-        return;
-    free(found->plans);
-    found->plans = safe.plans;
-    found->search.n_plans = safe.search.n_plans;
-    safe.plans = NULL;
-    plans_found_free(&safe);
-}
-
-static void find_fuller(const struct space *space, const struct plan_search_options *options, struct plans_found *found,
-                        struct diags *diags)
-{
-    struct plans_found by_time;
-    search_with_margin(space, 0, options, &by_time, diags);
-    for (int i = 0; by_time.plans && i < by_time.search.n_plans && found->n_fuller < FULLER_PLANS_MAX; i++) {
-        const struct ranked_plan *plan = &by_time.plans[i];
-        if (ranked_step_s(plan) < ranked_step_s(&found->plans[0]) && is_risky(plan, space_setting(space)))
-            found->fuller[found->n_fuller++] = *plan;
-    }
-    plans_found_free(&by_time);
-}
-
 #define SAME_MEMORY 0.02 /* of a GPU's memory: as exact as such predictions are */
 
 /* Is `a` the better first plan, of two that take the same time? */
@@ -157,6 +114,52 @@ static void prefer_less_memory(const struct setting *setting, struct plans_found
     found->plans[0] = first;
 }
 
+void plans_search_with_margin(const struct space *space, double margin, const struct plan_search_options *options,
+                              struct plans_found *found, struct diags *diags)
+{
+    struct job job = *space_setting(space)->job;
+    struct setting other = *space_setting(space);
+    struct space *same;
+    job.memory_margin = margin;
+    other.job = &job;
+    *found = (struct plans_found){0};
+    if (space_create(&other, space_limits_of(space), &same, diags) != STATUS_OK)
+        return;
+    search_by_time(same, options, found, diags);
+    if (found->plans && margin > 0)
+        prefer_less_memory(&other, found);
+    space_destroy(same);
+}
+
+/* Takes the plans of a search with more room; false if none fits. */
+static bool leave_more_room(const struct space *space, const struct plan_search_options *options, struct plans_found *found,
+                            struct diags *diags)
+{
+    struct plans_found safe;
+    plans_search_with_margin(space, memory_record_margin(), options, &safe, diags);
+    if (!safe.plans)
+        return false;
+    free(found->plans);
+    found->plans = safe.plans;
+    found->search.n_plans = safe.search.n_plans;
+    safe.plans = NULL;
+    plans_found_free(&safe);
+    return true;
+}
+
+static void find_fuller(const struct space *space, const struct plan_search_options *options, struct plans_found *found,
+                        struct diags *diags)
+{
+    struct plans_found by_time;
+    plans_search_with_margin(space, 0, options, &by_time, diags);
+    for (int i = 0; by_time.plans && i < by_time.search.n_plans && found->n_fuller < FULLER_PLANS_MAX; i++) {
+        const struct ranked_plan *plan = &by_time.plans[i];
+        if (ranked_step_s(plan) < ranked_step_s(&found->plans[0]) && is_risky(plan, space_setting(space)))
+            found->fuller[found->n_fuller++] = *plan;
+    }
+    plans_found_free(&by_time);
+}
+
 void plans_search(const struct space *space, const struct plan_search_options *options, struct plans_found *found,
                   struct diags *diags)
 {
@@ -165,9 +168,9 @@ void plans_search(const struct space *space, const struct plan_search_options *o
     search_by_time(space, options, found, diags);
     if (!found->plans || !(margin > 0))
         return;
-    if (is_risky(&found->plans[0], setting) && margin < memory_record_margin())
-        leave_more_room(space, options, found, diags);
-    prefer_less_memory(setting, found);
+    bool needs_room = is_risky(&found->plans[0], setting) && margin < memory_record_margin();
+    if (!needs_room || !leave_more_room(space, options, found, diags))
+        prefer_less_memory(setting, found);
     if (options->fuller)
         find_fuller(space, options, found, diags);
 }

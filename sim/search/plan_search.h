@@ -47,6 +47,10 @@ struct plans_found {
  * `diags` gets the warnings of plans_rank. Free with plans_found_free. */
 void plans_search(const struct space *space, const struct plan_search_options *options, struct plans_found *found,
                   struct diags *diags);
+/* The same search where that share of memory stays free, whatever the job says, and without a second search. What a layout
+ * recomputes depends on the share. */
+void plans_search_with_margin(const struct space *space, double margin, const struct plan_search_options *options,
+                              struct plans_found *found, struct diags *diags);
 void plans_found_free(struct plans_found *found);
 
 /* The same for a setting under restrictions (space_restrict; NULL or "": none). STATUS_CHECK, with what would help, when no
