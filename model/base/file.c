@@ -83,10 +83,8 @@ enum status file_read_watched(const char *path, size_t limit, const char *remedy
     double size = size_of(path);
     bool known = is_plain(file) && size > 0 && size <= (double)limit;
     bool large = is_plain(file) && size > (double)limit; /* refused without reading it */
-    int got = large ? 1 : 0;
-    do {
-        if (large)
-            break;
+    int got = 1;
+    while (!large && got > 0 && room.n <= limit) {
         make_room(&room, PIECE, known ? (size_t)size + PIECE + 1 : 0);
         got = gzread(file, room.data + room.n, PIECE);
         if (got > 0)
@@ -95,7 +93,7 @@ enum status file_read_watched(const char *path, size_t limit, const char *remedy
             watch_tell(watch, (double)gzoffset(file), size);
             reported = room.n;
         }
-    } while (got > 0 && room.n <= limit);
+    }
     large = large || room.n > limit;
     int code = Z_OK;
     const char *problem = got < 0 ? gzerror(file, &code) : NULL;

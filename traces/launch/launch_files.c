@@ -16,9 +16,7 @@ static size_t folder_length(const char *path)
 static bool is_beside(const char *namer, const char *path)
 {
     char folder[PATH_MAX];
-    int n = snprintf(folder, sizeof folder, "./%.*s", (int)folder_length(namer), namer);
-    if (*namer == '/')
-        n = snprintf(folder, sizeof folder, "%.*s", (int)folder_length(namer), namer);
+    int n = snprintf(folder, sizeof folder, "%s%.*s", *namer == '/' ? "" : "./", (int)folder_length(namer), namer);
     char *whole = realpath(path, NULL), *around = n > 0 && (size_t)n < sizeof folder ? realpath(folder, NULL) : NULL;
     size_t length = around ? strlen(around) : 0;
     bool root = length == 1; /* the folder is / */

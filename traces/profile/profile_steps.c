@@ -104,6 +104,19 @@ static void join_marks(struct profile_marks *marks, struct profile *p)
         p->steps[i].end_s = p->steps[i + 1].start_s;
 }
 
+/* From the first to the last work of the device that ends after `start_s`. */
+static struct profile_step all_work_after(const struct profile *p, double start_s)
+{
+    struct profile_step whole = {INFINITY, -INFINITY};
+    for (size_t i = 0; i < p->n_spans; i++) {
+        if (p->spans[i].end_s <= start_s)
+            continue;
+        whole.start_s = fmin(whole.start_s, p->spans[i].start_s);
+        whole.end_s = fmax(whole.end_s, p->spans[i].end_s);
+    }
+    return whole;
+}
+
 /* --- a host that runs ahead ---------------------------------------------------------------------------------------- */
 
 enum { NO_LAUNCH = -1, NO_STEP = -2 }; /* the trace has no launch of a kernel; its launch is in no step */
@@ -187,15 +200,8 @@ static void steps_by_launch(struct profile *p, const int64_t *steps)
 /* All the work after the first mark is one interval, which holds as many steps as there are marks. */
 static void steps_in_one(struct profile *p)
 {
-    struct profile_step whole = {INFINITY, -INFINITY};
-    for (size_t i = 0; i < p->n_spans; i++) {
-        if (p->spans[i].end_s <= p->steps[0].start_s)
-            continue;
-        whole.start_s = fmin(whole.start_s, p->spans[i].start_s);
-        whole.end_s = fmax(whole.end_s, p->spans[i].end_s);
-    }
     p->steps_each = (int)p->n_steps;
-    p->steps[0] = whole;
+    p->steps[0] = all_work_after(p, p->steps[0].start_s);
     p->n_steps = 1;
 }
 
@@ -260,14 +266,9 @@ static void report_outside(const struct profile *p, const char *path, struct dia
 
 static void take_all_as_one(struct profile *p)
 {
-    struct profile_step whole = {INFINITY, -INFINITY};
-    for (size_t i = 0; i < p->n_spans; i++) {
-        whole.start_s = fmin(whole.start_s, p->spans[i].start_s);
-        whole.end_s = fmax(whole.end_s, p->spans[i].end_s);
-    }
     free(p->steps);
     p->steps = memory_new(1, sizeof *p->steps);
-    p->steps[p->n_steps++] = whole;
+    p->steps[p->n_steps++] = all_work_after(p, -INFINITY);
 }
 
 void profile_settle_steps(struct profile_builder *b, const char *path, struct diags *diags)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/append.h"
 #include "model/base/memory.h"
 
 enum { WORDS_MAX = 24, WORD_SIZE = 64, GPU_SIZE = 96 };
