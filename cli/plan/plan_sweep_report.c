@@ -182,7 +182,7 @@ static void swept_cell(const struct sweep_line *line, int axis, int k, struct ta
                first && sweep_point_unheard(line->point, unheard, sizeof unheard)[0] ? "^" : "");
 }
 
-/* What stands in place of a layout. */
+/* The cell of a point without a plan: why it has none. */
 static void no_plan_cell(const struct plan_point *point, struct table *table)
 {
     table_tint(table, TINT_WARN);

@@ -203,7 +203,7 @@ static struct yaml_node *with_layout(struct yaml_node *root, const char *text, s
     return searches ? with_flag(root, "--layout", "layout.auto", "true", o) : root;
 }
 
-/* What stands in a pipe is read once, here, though it is looked at more than once; *model, the model before overrides, follows.
+/* A pipe can be read once, but its text is needed several times, so it is read here. *model, the model before overrides, follows.
  * NULL: it cannot be read. */
 static struct yaml_node *without_streams(struct yaml_node *root, const struct experiment_flags *flags,
                                          const struct yaml_node **model, struct overlay *o)

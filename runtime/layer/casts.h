@@ -51,8 +51,8 @@ static inline struct operand operand_from(struct operand whole, int64_t row, int
 struct narrow_recipe narrow_recipe_of(enum precision precision);
 
 struct tensor *narrow_new(struct rank *rank, int64_t rows, int64_t cols, enum narrow_format format);
-/* to = from [rows, cols], of which the first *count rows exist (device memory; NULL: all). `shared`: the members of the
- * tensor-parallel group have parts of one tensor and agree on its scale. */
+/* to = from [rows, cols], of which the first *count rows exist (device memory; NULL: all). `shared`: each rank of
+ * the tensor-parallel group has a part of one tensor, and all agree on its scale. */
 void narrow_cast(struct rank *rank, const void *from, const int32_t *count, bool shared, struct tensor *to,
                  struct device_stream *stream);
 /* Gathers the sequence of which this rank has `in`; allocates *out if it is NULL. With blocks, gathers the casts named by `read`.

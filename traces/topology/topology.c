@@ -54,7 +54,7 @@ static void add(struct topology_seen *all, const struct topology_seen *one, cons
     if (*one->nic_affinity)
         memcpy(all->nic_affinity, one->nic_affinity, sizeof all->nic_affinity);
     text_append(all->source, sizeof all->source, "%s%s ", *all->source ? ", " : "", kind);
-    for (const char *c = slash ? slash + 1 : name; *c; c++) /* it stands in quotes */
+    for (const char *c = slash ? slash + 1 : name; *c; c++) /* YAML quotes it */
         text_append(all->source, sizeof all->source, "%c", *c < ' ' || *c > '~' || *c == '"' || *c == '\\' ? '?' : *c);
 }
 

@@ -129,7 +129,7 @@ static void nic_down(struct fabric *fabric, uint32_t nic)
     fabric_set_speed(fabric, fabric->first[LAYER_NIC_DOWN] + nic, 0);
 }
 
-/* Of 8 GPUs and 8 NICs of a host, two of each on every PCIe switch: the NIC of the same switch stands in, then the next. */
+/* A host has 8 GPUs and 8 NICs, two of each per PCIe switch. A GPU uses the other NIC of its switch, then the nearest one. */
 START_TEST(a_nic_that_is_down_has_a_neighbour)
 {
     static const char *const texts[] = {
